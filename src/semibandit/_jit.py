@@ -1,0 +1,116 @@
+"""The one place where kernels meet numba.
+
+`njit` compiles lazily (importing the package compiles nothing) and caches on disk. numba does not notice
+edits in a function that a cached kernel calls from another module and would then run stale code, so the
+cache directory is named after a hash of every source file of the package. Kernels compiled with bounds
+checks live in a directory of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config
+from numba.core import event as _event
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def source_hash() -> str:
+    """Hash of all Python sources of the package and of the compiler's version. O(size of the package)."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(_PACKAGE)).encode())
+        digest.update(path.read_bytes())
+    digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _writable(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _choose_cache_directory() -> Path:
+    """First writable of: $SEMIBANDIT_CACHE_DIR, the user's cache directory, a temporary directory."""
+    name = f"kernels-{source_hash()}"
+    candidates = []
+    if os.environ.get("SEMIBANDIT_CACHE_DIR"):
+        candidates.append(Path(os.environ["SEMIBANDIT_CACHE_DIR"]))
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    candidates.append(Path(home) / "semibandit")
+    for parent in candidates:
+        if _writable(parent / name):
+            return parent / name
+    return Path(tempfile.mkdtemp(prefix="semibandit-")) / name
+
+
+CACHE_DIRECTORY: Path = _choose_cache_directory()
+
+
+class _CompileNotice(_event.Listener):  # type: ignore[misc]
+    """Says once, on stderr, that kernels of this package are being compiled, so a pause is understood."""
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+    def on_start(self, event: Any) -> None:
+        dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
+        module = getattr(getattr(dispatcher, "py_func", None), "__module__", "") or ""
+        if not module.startswith("semibandit"):
+            return
+        self.compiled += 1
+        if self.compiled == 1 and not os.environ.get("SEMIBANDIT_QUIET"):
+            print(
+                "semibandit: compiling kernels (once; kept on disk for the next run) ...",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        return
+
+
+_notice = _CompileNotice()
+_event.register("numba:compile", _notice)
+
+
+def compiled_now() -> int:
+    """How many kernels this process had to compile (0 when all came from the cache)."""
+    return _notice.compiled
+
+
+def njit(function: F | None = None, **options: Any) -> Any:
+    """`numba.njit` with this package's defaults: cached, lazily compiled, GIL released, IEEE arithmetic.
+
+    `fastmath` stays off: decisions of different engines must agree bit for bit.
+    """
+
+    def decorate(py_func: F) -> Any:
+        settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", **options}
+        dispatcher = numba.njit(**settings)(py_func)
+        if hasattr(dispatcher, "enable_caching"):
+            before = config.CACHE_DIR
+            config.CACHE_DIR = str(CACHE_DIRECTORY)
+            try:
+                dispatcher.enable_caching()
+            finally:
+                config.CACHE_DIR = before
+        return dispatcher
+
+    return decorate if function is None else decorate(function)
