@@ -2,16 +2,19 @@
 
 `njit` compiles lazily (importing the package compiles nothing) and caches on disk. numba does not notice
 edits in a function that a cached kernel calls from another module and would then run stale code, so the
-cache directory is named after a hash of every source file of the package. Kernels compiled with bounds
+cache directory is named after a hash of every source file of the package that holds kernels. Kernels compiled with bounds
 checks live in a directory of their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,11 +29,13 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def source_hash() -> str:
-    """Hash of all Python sources of the package and of the compiler's version. O(size of the package)."""
+    """Hash of all sources that hold kernels, and of the compiler's version. O(size of the package)."""
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(str(path.relative_to(_PACKAGE)).encode())
-        digest.update(path.read_bytes())
+        text = path.read_bytes()
+        if b"njit" in text or b"numba" in text:
+            digest.update(str(path.relative_to(_PACKAGE)).encode())
+            digest.update(text)
     digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)}".encode())
     return digest.hexdigest()[:16]
 
@@ -46,6 +51,16 @@ def _writable(directory: Path) -> bool:
     return True
 
 
+def _prune(parent: Path, keep: str) -> None:
+    """Drop kernels of versions that nobody has used for a month."""
+    month_ago = time.time() - 30 * 86_400
+    with contextlib.suppress(OSError):
+        os.utime(parent / keep)
+        for old in parent.glob("kernels-*"):
+            if old.name != keep and old.stat().st_mtime < month_ago:
+                shutil.rmtree(old, ignore_errors=True)
+
+
 def _choose_cache_directory() -> Path:
     """First writable of: $SEMIBANDIT_CACHE_DIR, the user's cache directory, a temporary directory."""
     name = f"kernels-{source_hash()}"
@@ -56,6 +71,7 @@ def _choose_cache_directory() -> Path:
     candidates.append(Path(home) / "semibandit")
     for parent in candidates:
         if _writable(parent / name):
+            _prune(parent, keep=name)
             return parent / name
     return Path(tempfile.mkdtemp(prefix="semibandit-")) / name
 
