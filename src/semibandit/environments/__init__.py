@@ -1,0 +1,22 @@
+"""Environments: rewards for the played arms only, exact means, regret in O(D)."""
+
+from __future__ import annotations
+
+from semibandit.environments.base import Environment, EnvironmentState
+from semibandit.environments.bernoulli import Bernoulli
+from semibandit.environments.beta import Beta
+from semibandit.environments.correlated import Correlated
+from semibandit.environments.gaussian import Gaussian
+from semibandit.environments.noise import UniformNoise
+from semibandit.environments.table import Table
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Correlated",
+    "Environment",
+    "EnvironmentState",
+    "Gaussian",
+    "Table",
+    "UniformNoise",
+]

@@ -1,0 +1,281 @@
+"""Kernels that draw rewards: a pure function of (seed, arm, pull number, round) for each environment.
+
+The generator is counter-based: nothing is stored but how often each arm was pulled, the n-th reward of an
+arm is found in O(1), and every policy that faces the same seed meets the same rewards, whatever it plays in
+between. A round costs O(D); nothing here grows with the number of arms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from semibandit._jit import njit
+from semibandit._records import FloatArray, IntArray
+
+BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED = 0, 1, 2, 3, 4, 5
+
+# Every environment hands over scalars of this length, so that all of them share one compiled signature.
+N_SCALARS = 4
+LOW, HIGH, SHARED, OWN = 0, 1, 2, 3
+
+# Odd 64-bit multipliers. They spread small counters over all bits before mixing. All constants are uint64 on
+# purpose: numba turns uint64 combined with int64 into float64, which would lose the low bits.
+_SEED_STEP = np.uint64(0x9E3779B97F4A7C15)
+_ARM_STEP = np.uint64(0xD1342543DE82EF95)
+_PULL_STEP = np.uint64(0xF1357AEA2E62A9C5)
+_STREAM_STEP = np.uint64(0xA0761D6478BD642F)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
+_11 = np.uint64(11)
+
+_TO_UNIT = 1.0 / 9007199254740992.0
+_TWO_PI = 2.0 * math.pi
+
+# No arm has this id: under it the shared level of a round is drawn.
+_NO_ARM = -1
+
+
+@njit
+def mix64(z: np.uint64) -> Any:
+    """SplitMix64's finaliser: a bijection; every input bit reaches every output bit. O(1)."""
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    return z ^ (z >> _31)
+
+
+@njit
+def uniform01(seed: np.uint64, arm: int, n: int, stream: int) -> Any:
+    """Uniform number in [0, 1) with 53 bits, a pure function of its four integers. O(1).
+
+    `n` is the pull number of the arm (from 0); `stream` tells apart several numbers for the same pull. The
+    seed is mixed before the arm and the arm before the pull, so no shift of one argument repeats another's
+    sequence; the pull enters by xor because by addition all arms would walk one cycle from different starts.
+    """
+    key = mix64(np.uint64(seed) + _SEED_STEP)
+    key = mix64(key ^ (np.uint64(arm) * _ARM_STEP))
+    z = mix64(key ^ (np.uint64(n) * _PULL_STEP + np.uint64(stream) * _STREAM_STEP))
+    return np.float64(np.int64(z >> _11)) * _TO_UNIT
+
+
+@njit
+def uniforms(seed: np.uint64, pulls: IntArray, arms: IntArray, out: FloatArray) -> None:
+    """Uniform numbers for the next pull of arms[i], into column i of `out`. O(size of out).
+
+    Row j of `out` (streams x arms) is stream j. Changes `pulls` (only at `arms`) and `out` in place.
+    """
+    for i in range(arms.size):
+        arm = arms[i]
+        n = pulls[arm]
+        pulls[arm] = n + 1
+        for stream in range(out.shape[0]):
+            out[stream, i] = uniform01(seed, arm, n, stream)
+
+
+@njit
+def _normal(seed: np.uint64, arm: int, n: int, stream: int) -> Any:
+    """Standard normal number from streams `stream` and `stream + 1` (Box and Muller). O(1)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform01(seed, arm, n, stream)))
+    return radius * math.cos(_TWO_PI * uniform01(seed, arm, n, stream + 1))
+
+
+@njit
+def _log_gamma_variate(shape: float, seed: np.uint64, arm: int, n: int, which: int) -> Any:
+    """Logarithm of a Gamma(shape, 1) number by Marsaglia and Tsang's rejection. Expected O(1).
+
+    Attempt i takes its numbers from streams 8 i + 4 which, ... + 2, so the result stays a pure function of
+    the arguments. Logarithms because a small shape gives numbers below the smallest float.
+    """
+    log_boost = 0.0
+    if shape < 1.0:
+        # Gamma(a) = Gamma(a + 1) * U^(1/a)
+        log_boost = math.log(1.0 - uniform01(seed, arm, n, 4 * which + 3)) / shape
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    stream = 4 * which
+    while True:
+        x = _normal(seed, arm, n, stream)
+        v = 1.0 + c * x
+        if v > 0.0:
+            v = v * v * v
+            u = 1.0 - uniform01(seed, arm, n, stream + 2)
+            if math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
+                return math.log(d * v) + log_boost
+        stream += 8
+
+
+@njit
+def _beta(a: float, b: float, seed: np.uint64, arm: int, n: int) -> Any:
+    """Beta(a, b) number; a = 0 is the constant 0 and b = 0 the constant 1. Expected O(1)."""
+    if a <= 0.0:
+        return 0.0
+    if b <= 0.0:
+        return 1.0
+    log_x = _log_gamma_variate(a, seed, arm, n, 0)
+    log_y = _log_gamma_variate(b, seed, arm, n, 1)
+    return 1.0 / (1.0 + math.exp(log_y - log_x))
+
+
+@njit
+def _clip(x: float, low: float, high: float) -> Any:
+    return min(max(x, low), high)
+
+
+@njit
+def _bernoulli_reward(seed: np.uint64, low: float, high: float, probability: float, arm: int, n: int) -> Any:
+    return high if uniform01(seed, arm, n, 0) < probability else low
+
+
+@njit
+def _beta_reward(seed: np.uint64, low: float, high: float, a: float, b: float, arm: int, n: int) -> Any:
+    return _clip(low + (high - low) * _beta(a, b, seed, arm, n), low, high)
+
+
+@njit
+def _gaussian_reward(
+    seed: np.uint64, low: float, high: float, location: float, sigma: float, arm: int, n: int
+) -> Any:
+    return _clip(location + sigma * _normal(seed, arm, n, 0), low, high)
+
+
+@njit
+def _noise_reward(
+    seed: np.uint64, low: float, high: float, mean: float, half_width: float, arm: int, n: int
+) -> Any:
+    # Clipping only removes the last bit of rounding: the noise fits the range.
+    return _clip(mean + half_width * (2.0 * uniform01(seed, arm, n, 0) - 1.0), low, high)
+
+
+@njit
+def _table_row(seed: np.uint64, size: int, arm: int, n: int) -> Any:
+    i = np.int64(uniform01(seed, arm, n, 0) * size)
+    # u * size may round up to size when the row is very long
+    return min(i, size - 1)
+
+
+@njit
+def _round_level(seed: np.uint64, t: int) -> Any:
+    return 2.0 * uniform01(seed, _NO_ARM, t, 0) - 1.0
+
+
+@njit
+def _correlated_reward(
+    seed: np.uint64,
+    low: float,
+    high: float,
+    mean: float,
+    half_width: float,
+    shared_part: float,
+    own_weight: float,
+    arm: int,
+    n: int,
+) -> Any:
+    noise = 2.0 * uniform01(seed, arm, n, 0) - 1.0
+    return _clip(mean + half_width * (shared_part + own_weight * noise), low, high)
+
+
+@njit
+def draw_one(
+    kind: int,
+    seed: np.uint64,
+    scalars: FloatArray,
+    params: FloatArray,
+    offsets: IntArray,
+    values: FloatArray,
+    arm: int,
+    n: int,
+    t: int,
+) -> Any:
+    """Reward of the n-th pull (from 0) of `arm`, made in round `t`. O(1), for Beta expected O(1).
+
+    scalars: lowest reward, highest reward, weight of the shared level, weight of the arm's own noise (the
+    last two for CORRELATED only). params: BERNOULLI one probability per arm; BETA pairs (a, b); GAUSSIAN
+    pairs (location, sigma); UNIFORM_NOISE and CORRELATED pairs (mean, half width). TABLE draws from
+    values[offsets[arm]:offsets[arm + 1]]. Only CORRELATED looks at `t`.
+    """
+    low = scalars[LOW]
+    high = scalars[HIGH]
+    if kind == BERNOULLI:
+        return _bernoulli_reward(seed, low, high, params[arm], arm, n)
+    if kind == TABLE:
+        first = offsets[arm]
+        return values[first + _table_row(seed, offsets[arm + 1] - first, arm, n)]
+    p = params[2 * arm]
+    q = params[2 * arm + 1]
+    if kind == BETA:
+        return _beta_reward(seed, low, high, p, q, arm, n)
+    if kind == GAUSSIAN:
+        return _gaussian_reward(seed, low, high, p, q, arm, n)
+    if kind == UNIFORM_NOISE:
+        return _noise_reward(seed, low, high, p, q, arm, n)
+    shared_part = scalars[SHARED] * _round_level(seed, t)
+    return _correlated_reward(seed, low, high, p, q, shared_part, scalars[OWN], arm, n)
+
+
+@njit
+def draw_many(
+    kind: int,
+    seed: np.uint64,
+    scalars: FloatArray,
+    params: FloatArray,
+    offsets: IntArray,
+    values: FloatArray,
+    pulls: IntArray,
+    arms: IntArray,
+    t: int,
+    out: FloatArray,
+) -> None:
+    """Rewards of the next pull of each of `arms` in round `t`, into `out`. O(len(arms)).
+
+    Changes `pulls` (only at `arms`; an arm named twice is pulled twice) and `out` in place. Equal to
+    `draw_one` arm by arm; one loop a kind because a call that carries four arrays costs ten times what a
+    coin flip does.
+    """
+    low = scalars[LOW]
+    high = scalars[HIGH]
+    if kind == BERNOULLI:
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            out[i] = _bernoulli_reward(seed, low, high, params[arm], arm, n)
+    elif kind == UNIFORM_NOISE:
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            out[i] = _noise_reward(seed, low, high, params[2 * arm], params[2 * arm + 1], arm, n)
+    elif kind == CORRELATED:
+        shared_part = scalars[SHARED] * _round_level(seed, t)
+        own = scalars[OWN]
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            p = params[2 * arm]
+            out[i] = _correlated_reward(seed, low, high, p, params[2 * arm + 1], shared_part, own, arm, n)
+    elif kind == TABLE:
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            first = offsets[arm]
+            out[i] = values[first + _table_row(seed, offsets[arm + 1] - first, arm, n)]
+    elif kind == GAUSSIAN:
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            out[i] = _gaussian_reward(seed, low, high, params[2 * arm], params[2 * arm + 1], arm, n)
+    else:
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            out[i] = _beta_reward(seed, low, high, params[2 * arm], params[2 * arm + 1], arm, n)
