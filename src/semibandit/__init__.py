@@ -28,8 +28,8 @@ _EXPORTS: dict[str, str] = {
     "UniformNoise": "semibandit.environments",
     "Table": "semibandit.environments",
     "Correlated": "semibandit.environments",
-    "simulate": "semibandit.simulate",
-    "compare": "semibandit.simulate",
+    "simulate": "semibandit.simulation",
+    "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
     "MatroidError": "semibandit.errors",
     "ArmError": "semibandit.errors",
@@ -76,4 +76,4 @@ if TYPE_CHECKING:
     )
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
     from semibandit.policies import CUCB, Policy
-    from semibandit.simulate import compare, simulate
+    from semibandit.simulation import compare, simulate

@@ -1,0 +1,107 @@
+"""Kernel-level contract of an engine, shared by every compiled loop.
+
+An engine with a compiled state gives two functions for its state's type (a NamedTuple of arrays):
+
+- ``engine_select(state, lam, out) -> n``: brings the maximum-weight base at query (1, lam) up to date, writes
+  its arms ascending into ``out`` and returns how many there are;
+- ``engine_touch(state, arm)``: the record of `arm` was changed by its owner.
+
+They are generic functions resolved by the type of the state when a loop is compiled, so that one loop
+(`observe`, `run_rounds`) serves every engine and is cached on disk once per engine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numba.core import types
+from numba.extending import overload
+
+from semibandit._jit import njit
+from semibandit._records import ALPHA, BETA, COUNT, TOTAL
+
+BAD_ARM, BAD_REWARD = 1, 2
+
+
+def engine_select(state: Any, lam: float, out: Any) -> int:
+    raise NotImplementedError("only called from compiled code")
+
+
+def engine_touch(state: Any, arm: int) -> None:
+    raise NotImplementedError("only called from compiled code")
+
+
+def register_state(state_class: type, select: Any, touch: Any) -> None:
+    """Make `select(state, lam, out)` and `touch(state, arm)` the kernels of states of `state_class`."""
+
+    def is_mine(state: Any) -> bool:
+        return isinstance(state, types.BaseNamedTuple) and state.instance_class is state_class
+
+    # numba wants the same, unannotated signature here and in the implementation.
+    @overload(engine_select)
+    def _select(state, lam, out):  # type: ignore[no-untyped-def]
+        if not is_mine(state):
+            return None
+        return lambda state, lam, out: select(state, lam, out)
+
+    @overload(engine_touch)
+    def _touch(state, arm):  # type: ignore[no-untyped-def]
+        if not is_mine(state):
+            return None
+        return lambda state, arm: touch(state, arm)
+
+
+@njit
+def select_kernel(state, lam, out):  # type: ignore[no-untyped-def]
+    """`engine_select` as an entry point for Python."""
+    return engine_select(state, lam, out)
+
+
+@njit
+def touch_kernel(state, arms):  # type: ignore[no-untyped-def]
+    """`engine_touch` of each of `arms`, as an entry point for Python."""
+    for i in range(arms.shape[0]):
+        engine_touch(state, arms[i])
+
+
+@njit
+def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+    """0 if every arm and reward is acceptable, else ``kind + 4 * position`` of the first that is not."""
+    for i in range(arms.shape[0]):
+        if arms[i] < 0 or arms[i] >= n_arms:
+            return BAD_ARM + 4 * i
+        if not (low <= rewards[i] <= high):
+            return BAD_REWARD + 4 * i
+    return 0
+
+
+@njit
+def add_reward(recs, arm, reward):  # type: ignore[no-untyped-def]
+    """Count one reward of `arm` in its record: sums, not running means, so that order does not matter."""
+    n = recs[arm, COUNT] + 1.0
+    total = recs[arm, TOTAL] + reward
+    recs[arm, COUNT] = n
+    recs[arm, TOTAL] = total
+    recs[arm, ALPHA] = total / n
+    recs[arm, BETA] = 1.0 / math.sqrt(n)
+
+
+@njit
+def add_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
+    """`add_reward` for a whole, already validated batch."""
+    for i in range(arms.shape[0]):
+        add_reward(recs, arms[i], rewards[i])
+
+
+@njit
+def observe_kernel(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+    """Validate a whole batch of feedback, then apply it. Changes records and engine; nothing on error."""
+    recs = state.recs
+    code = check_feedback(recs.shape[0], arms, rewards, low, high)
+    if code != 0:
+        return code
+    for i in range(arms.shape[0]):
+        add_reward(recs, arms[i], rewards[i])
+        engine_touch(state, arms[i])
+    return 0

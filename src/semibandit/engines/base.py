@@ -1,0 +1,214 @@
+"""What an engine is: a maximum-weight base kept up to date while weights change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from semibandit._records import FloatArray, IntArray, flat, new_records
+from semibandit.engines._dispatch import observe_kernel, select_kernel, touch_kernel
+from semibandit.errors import ArmError, ClockError, ParameterError
+from semibandit.matroids import Matroid
+
+
+def as_arms(arms: Any, n_arms: int, name: str = "arms") -> IntArray:
+    """`arms` as an int64 vector of valid ids, or an `ArmError` that names the first bad one. O(len)."""
+    given = np.asarray(arms)
+    if given.ndim == 0:
+        given = given[None]
+    if given.ndim != 1:
+        raise ArmError(f"{name} must be one-dimensional, got shape {given.shape}")
+    if given.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if given.dtype.kind not in "iu":
+        raise ArmError(f"{name} must be integers, got dtype {given.dtype} (first value {given.flat[0]!r})")
+    ids = given.astype(np.int64, copy=False)
+    bad = (ids < 0) | (ids >= n_arms)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ArmError(f"{name}[{i}] = {ids[i]} is not an arm: ids are 0 .. {n_arms - 1}")
+    return ids
+
+
+class Engine(ABC):
+    """A maximum-weight base of `matroid` under weights ``alpha + lam * beta``, kept while they change.
+
+    Weights live in the arm records (`semibandit._records`), which a policy shares with its engine: whoever
+    changes a record calls `touch`; `set_weights` does both. The base is unique: heavier first, then smaller
+    arm id. An arm of weight +inf is legal (never pulled); deleted arms are in no base, and if the arms that
+    are left have a smaller rank then so has the base.
+
+    `exact_clock` says whether `advance` may move lam a little at every round at no great cost; an engine with
+    ``exact_clock = False`` wants a staircase. `monotone_clock` says that lam may never go down.
+    """
+
+    name: ClassVar[str] = "engine"
+    exact_clock: ClassVar[bool] = True
+    monotone_clock: ClassVar[bool] = False
+
+    def __init__(self, matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> None:
+        self.matroid = matroid
+        self.n_arms = matroid.n_arms
+        self.records = new_records(matroid.n_arms) if records is None else records
+        if self.records.shape != (self.n_arms,):
+            raise ParameterError(f"records must have one entry per arm ({self.n_arms}), got {self.records.shape}")
+        self._recs: FloatArray = flat(self.records).reshape(-1, 4)
+        self._lam = 0.0
+        self._deleted: IntArray | None = None
+
+    # -- weights -----------------------------------------------------------------------------------------
+
+    def set_weight(self, arm: int, alpha: float, beta: float = 0.0) -> None:
+        """Change the weight of one arm to ``alpha + lam * beta``."""
+        self.set_weights(np.array([arm]), np.array([alpha]), np.array([beta]))
+
+    def set_weights(self, arms: Any, alpha: Any, beta: Any = 0.0) -> None:
+        """Change many weights at once; validates first, then applies. Cost of one `touch`."""
+        ids = as_arms(arms, self.n_arms)
+        a = np.broadcast_to(np.asarray(alpha, dtype=np.float64), ids.shape)
+        b = np.broadcast_to(np.asarray(beta, dtype=np.float64), ids.shape)
+        if np.isnan(a).any() or np.isneginf(a).any() or not np.isfinite(b).all():
+            raise ParameterError("alpha must not be NaN or -inf and beta must be finite (delete arms with delete)")
+        if (b < 0).any() and self.monotone_clock:
+            raise ParameterError("beta must be nonnegative for this engine")
+        self.records["alpha"][ids] = a
+        self.records["beta"][ids] = b
+        self.touch(ids)
+
+    def advance(self, lam: float) -> None:
+        """Set the query to (1, lam)."""
+        lam = float(lam)
+        if not (0.0 <= lam < np.inf):
+            raise ClockError(f"lam must be finite and nonnegative, got {lam}")
+        if self.monotone_clock and lam < self._lam:
+            raise ClockError(
+                f"lam went down from {self._lam} to {lam}: the {self.name} engine needs a nondecreasing schedule; "
+                "use engine='resolve' for any other"
+            )
+        self._lam = lam
+
+    @property
+    def lam(self) -> float:
+        """The current query's second coordinate."""
+        return self._lam
+
+    # -- answers -----------------------------------------------------------------------------------------
+
+    def base(self) -> IntArray:
+        """The maximum-weight base at the current query, ascending arm ids."""
+        return self._select(self._lam)
+
+    def base_excluding(self, arms: Any) -> IntArray:
+        """The maximum-weight base that avoids `arms`, leaving the engine as it was."""
+        ids = np.unique(as_arms(arms, self.n_arms, "exclude"))
+        alive = ids[~self._is_deleted(ids)]
+        self._remove(alive)
+        try:
+            return self._select(self._lam).copy()
+        finally:
+            self._restore(alive)
+
+    # -- arms that come and go ---------------------------------------------------------------------------
+
+    def delete(self, arms: Any) -> None:
+        """Take arms out of the ground set; their records stay. Deleting one twice is an error."""
+        ids = as_arms(arms, self.n_arms)
+        self._distinct(ids)
+        gone = self._is_deleted(ids)
+        if gone.any():
+            raise ArmError(f"arm {ids[np.argmax(gone)]} is deleted already")
+        self._mark_deleted(ids, True)
+        self._remove(ids)
+
+    def insert(self, arms: Any) -> None:
+        """Bring deleted arms back with the weights in their records."""
+        ids = as_arms(arms, self.n_arms)
+        self._distinct(ids)
+        here = ~self._is_deleted(ids)
+        if here.any():
+            raise ArmError(f"arm {ids[np.argmax(here)]} is present already: only deleted arms can be inserted")
+        self._mark_deleted(ids, False)
+        self._restore(ids)
+
+    @property
+    def deleted(self) -> IntArray:
+        """The deleted arms, ascending."""
+        return np.empty(0, dtype=np.int64) if self._deleted is None else np.flatnonzero(self._deleted).astype(np.int64)
+
+    def _distinct(self, ids: IntArray) -> None:
+        if ids.size > 1:
+            values, counts = np.unique(ids, return_counts=True)
+            if (counts > 1).any():
+                raise ArmError(f"arm {values[np.argmax(counts > 1)]} is named twice")
+
+    def _is_deleted(self, ids: IntArray) -> npt.NDArray[np.bool_]:
+        if self._deleted is None:
+            return np.zeros(ids.shape, dtype=np.bool_)
+        return self._deleted[ids] != 0
+
+    def _mark_deleted(self, ids: IntArray, value: bool) -> None:
+        if self._deleted is None:
+            self._deleted = np.zeros(self.n_arms, dtype=np.int64)
+        self._deleted[ids] = value
+
+    # -- what an engine implements -----------------------------------------------------------------------
+
+    @abstractmethod
+    def touch(self, arms: IntArray) -> None:
+        """The records of `arms` (valid ids, possibly repeated or deleted) were changed."""
+
+    @abstractmethod
+    def _select(self, lam: float) -> IntArray:
+        """The base at query (1, lam), ascending, as a fresh array."""
+
+    @abstractmethod
+    def _remove(self, ids: IntArray) -> None:
+        """Take these present, distinct arms out."""
+
+    @abstractmethod
+    def _restore(self, ids: IntArray) -> None:
+        """Put these absent, distinct arms back with the weights in their records."""
+
+    @abstractmethod
+    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
+        """Validate a batch of feedback, then count it in the records and touch its arms.
+
+        Returns 0, or ``kind + 4 * position`` of the first bad entry with nothing changed.
+        """
+
+    @abstractmethod
+    def memory(self) -> int:
+        """Bytes this engine holds, records included."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Assert every invariant, O(K) or more. For tests."""
+
+
+class CompiledEngine(Engine):
+    """An engine whose state is a NamedTuple of arrays known to `engines._dispatch`."""
+
+    _state: Any
+
+    def touch(self, arms: IntArray) -> None:
+        touch_kernel(self._state, arms)
+
+    def _select(self, lam: float) -> IntArray:
+        out = np.empty(self.matroid.rank, dtype=np.int64)
+        n = select_kernel(self._state, lam, out)
+        return out if n == out.shape[0] else out[:n].copy()
+
+    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
+        return int(observe_kernel(self._state, arms, rewards, low, high))
+
+    def memory(self) -> int:
+        return int(_bytes_of(self._state))
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, tuple):
+        return sum(_bytes_of(part) for part in value)
+    return int(getattr(value, "nbytes", 8))

@@ -1,0 +1,8 @@
+"""Policies: who chooses the base. See `semibandit.policies.base` for the contract."""
+
+from __future__ import annotations
+
+from semibandit.policies.base import Policy
+from semibandit.policies.cucb import CUCB
+
+__all__ = ["CUCB", "Policy"]

@@ -1,0 +1,256 @@
+"""`simulate` and `compare`: policies against environments."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from semibandit._records import FloatArray, IntArray
+from semibandit.engines.base import CompiledEngine
+from semibandit.environments import Environment
+from semibandit.errors import ParameterError
+from semibandit.policies import CUCB, Policy
+from semibandit.simulation.loop import REGRET, REWARD, SELECT, UPDATE, run_rounds
+from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
+
+PATHS = ("auto", "compiled", "stepwise")
+_SLICE_SECONDS = 0.25
+
+
+def simulate(
+    policy: Policy,
+    env: Environment,
+    rounds: int,
+    record_every: int | None = None,
+    progress: bool | None = None,
+    *,
+    path: str = "auto",
+    record_arms: bool = False,
+) -> SimulationResult:
+    """Let `policy` play `rounds` rounds in `env` and record regret, reward and time at checkpoints.
+
+    Goes on from the state that policy and environment are in. Where both are built in, everything runs in
+    one kernel (``path="compiled"``), with the same decisions as round by round in Python
+    (``path="stepwise"``); ``"auto"`` takes the kernel where it can. `progress` shows a bar on stderr: by default
+    when stderr is a terminal and the run takes more than two seconds. O(D) a round besides the policy; `record_arms`
+    keeps the played arms (rounds x rank, -1 where a base was smaller).
+
+    >>> import semibandit as sb
+    >>> m = sb.Uniform(n_arms=5, rank=2)
+    >>> result = sb.simulate(sb.CUCB(m), sb.Bernoulli(m, [0.1, 0.2, 0.3, 0.4, 0.5], seed=1), rounds=100)
+    >>> int(result.rounds[-1]), bool(result.regret[-1] >= 0)
+    (100, True)
+    """
+    _check_run(policy, env, rounds, record_every, path)
+    marks = checkpoints(rounds, record_every)
+    compiled = _can_compile(policy, env)
+    if path == "compiled" and not compiled:
+        raise ParameterError(
+            "path = 'compiled' needs a built-in policy with a compiled engine and a built-in environment"
+        )
+    log = np.full((rounds if record_arms else 0, policy.matroid.rank), -1, dtype=np.int64)
+    bar = _Bar(rounds, policy.name, progress)
+    try:
+        if compiled and path != "stepwise":
+            result = _compiled(policy, env, marks, log, bar)
+        else:
+            result = _stepwise(policy, env, marks, log, bar)
+    finally:
+        bar.close()
+    if record_arms:
+        result.arms = log
+    result.about = policy.describe()
+    return result
+
+
+def compare(
+    policies: Mapping[str, Policy] | Sequence[Policy],
+    env: Environment,
+    rounds: int,
+    repeats: int = 10,
+    seed: int = 0,
+    record_every: int | None = None,
+    progress: bool | None = None,
+    *,
+    path: str = "auto",
+) -> Comparison:
+    """Run every policy `repeats` times, each repeat on one reward stream that all policies share.
+
+    Repeat r of every policy faces the environment seeded by (seed, r): the n-th reward of an arm is the same for
+    all, so differences between policies are paired. Policies are cloned, so the ones given stay as they are.
+    """
+    named = _named(policies)
+    if not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise ParameterError(f"repeats must be a positive integer, got {repeats!r}")
+    seeds = np.random.SeedSequence(seed).generate_state(2 * repeats, dtype=np.uint64) >> np.uint64(1)
+    runs: dict[str, list[SimulationResult]] = {name: [] for name in named}
+    for repeat in range(repeats):
+        for name, policy in named.items():
+            own = policy.clone()
+            own.reseed(int(seeds[2 * repeat + 1]))
+            world = env.clone(seed=int(seeds[2 * repeat]))
+            run = simulate(own, world, rounds, record_every, progress, path=path)
+            run.policy = name
+            runs[name].append(run)
+    return Comparison(runs)
+
+
+def _named(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Policy]:
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+    else:
+        named = {}
+        for policy in policies:
+            base = name = getattr(policy, "name", type(policy).__name__)
+            i = 2
+            while name in named:
+                name = f"{base}-{i}"
+                i += 1
+            named[name] = policy
+    if not named:
+        raise ParameterError("policies is empty: nothing to compare")
+    return named
+
+
+def _check_run(policy: Policy, env: Environment, rounds: int, record_every: int | None, path: str) -> None:
+    if not isinstance(rounds, (int, np.integer)) or isinstance(rounds, bool) or rounds < 1:
+        raise ParameterError(f"rounds must be a positive integer, got {rounds!r}")
+    if record_every is not None and (not isinstance(record_every, (int, np.integer)) or record_every < 1):
+        raise ParameterError(f"record_every must be a positive integer or None, got {record_every!r}")
+    if path not in PATHS:
+        raise ParameterError(f"path = {path!r} is not known: one of {', '.join(map(repr, PATHS))}")
+    if policy.n_arms != env.n_arms:
+        raise ParameterError(f"policy has {policy.n_arms} arms but env has {env.n_arms}")
+    (low, high), (env_low, env_high) = policy.reward_range, env.reward_range
+    if env_low < low or env_high > high:
+        raise ParameterError(
+            f"env draws rewards in ({env_low}, {env_high}), outside the policy's reward_range = ({low}, {high})"
+        )
+
+
+def _can_compile(policy: Policy, env: Environment) -> bool:
+    return (
+        type(policy) is CUCB
+        and policy.schedule is None
+        and isinstance(policy._engine, CompiledEngine)
+        and env.kernel_state() is not None
+    )
+
+
+def _compiled(
+    policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
+) -> SimulationResult:
+    assert isinstance(policy, CUCB)
+    engine: Any = policy._engine
+    state, world = engine._state, env.kernel_state()
+    means, optimal = env.means, env.optimal_value
+    out = np.zeros(policy.matroid.rank, dtype=np.int64)
+    rewards = np.zeros(policy.matroid.rank)
+    totals, ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
+
+    def play(n: int, done: int) -> None:
+        rows = log[done : done + n]
+        arguments = (means, optimal, policy._t, n, out, rewards, totals, ticks, rows)
+        policy._t = int(run_rounds(state, policy._clock, world, *arguments))
+
+    play(0, 0)  # compiles or loads the kernel before any clock runs
+    columns: list[FloatArray] = [np.zeros(len(marks)) for _ in range(4)]
+    regret, reward, select_seconds, update_seconds = columns
+    done, chunk = 0, 64
+    spent_select = spent_update = 0.0
+    for i, mark in enumerate(marks):
+        while done < mark:
+            n = int(min(chunk, mark - done))
+            before = ticks.copy()
+            begin = time.perf_counter_ns()
+            play(n, done)
+            seconds = (time.perf_counter_ns() - begin) * 1e-9
+            used = ticks - before
+            if used.sum() > 0:
+                spent_select += seconds * used[SELECT] / used.sum()
+                spent_update += seconds * used[UPDATE] / used.sum()
+            else:  # a processor without a cycle counter: count everything as select
+                spent_select += seconds
+            done += n
+            if seconds < _SLICE_SECONDS / 2:
+                chunk = min(2 * chunk, 1 << 24)
+            elif seconds > 2 * _SLICE_SECONDS:
+                chunk = max(chunk // 2, 1)
+            bar.at(done)
+        regret[i], reward[i] = totals[REGRET], totals[REWARD]
+        select_seconds[i], update_seconds[i] = spent_select, spent_update
+    engine._lam = policy.confidence_width
+    env._round = policy._t
+    return SimulationResult(policy.name, marks, *columns, path="compiled")
+
+
+def _stepwise(
+    policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
+) -> SimulationResult:
+    _warm_up(policy, env)
+    columns: list[FloatArray] = [np.zeros(len(marks)) for _ in range(4)]
+    regret, reward, select_seconds, update_seconds = columns
+    clock = time.perf_counter_ns
+    lost = gained = 0.0
+    in_select = in_update = 0
+    i, rounds = 0, int(marks[-1])
+    for done in range(1, rounds + 1):
+        a = clock()
+        arms = policy.select()
+        b = clock()
+        rewards = env.draw(arms, policy.t)
+        lost += env.regret(arms)
+        gained += float(rewards.sum())
+        c = clock()
+        policy.update(arms, rewards)
+        d = clock()
+        in_select += b - a
+        in_update += d - c
+        if done <= len(log):
+            log[done - 1, : len(arms)] = arms
+        if done == marks[i]:
+            regret[i], reward[i] = lost, gained
+            select_seconds[i], update_seconds[i] = in_select * 1e-9, in_update * 1e-9
+            i += 1
+        if done & 255 == 0:
+            bar.at(done)
+    return SimulationResult(policy.name, marks, *columns, path="stepwise")
+
+
+def _warm_up(policy: Policy, env: Environment) -> None:
+    """Compile what a round needs on copies, so that the first recorded round is like the others. O(K)."""
+    other, world = policy.clone(), env.clone()
+    for _ in range(2):
+        arms = other.select()
+        other.update(arms, world.draw(arms, other.t))
+
+
+class _Bar:
+    """A progress bar that appears only when a run has lasted two seconds."""
+
+    def __init__(self, total: int, name: str, wanted: bool | None) -> None:
+        self._wanted = sys.stderr.isatty() if wanted is None else wanted
+        self._total, self._name = total, name
+        self._begin = time.perf_counter()
+        self._bar: Any = None
+        self._shown = 0
+
+    def at(self, done: int) -> None:
+        if not self._wanted:
+            return
+        if self._bar is None:
+            if time.perf_counter() - self._begin < 2.0:
+                return
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, desc=self._name, unit="round", unit_scale=True, leave=False)
+        self._bar.update(done - self._shown)
+        self._shown = done
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
