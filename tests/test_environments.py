@@ -76,9 +76,6 @@ def own_stream(seed: int, size: int, arm: int = 0, streams: int = 1) -> Any:
     return out
 
 
-# ---- the generator
-
-
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(st.integers(0, 2**64 - 1), st.integers(-1, 2**40), st.integers(0, 2**62), st.integers(0, 1000))
 def test_uniform_equals_integer_arithmetic(seed: int, arm: int, n: int, stream: int) -> None:
@@ -138,9 +135,6 @@ def test_every_input_bit_flips_half_of_the_output(which: int) -> None:
             flips += [(changed >> i) & 1 for i in range(53)]
         # 53 output bits at 5.5 standard deviations
         assert np.abs(flips / trials - 0.5).max() < 5.5 * 0.5 / math.sqrt(trials)
-
-
-# ---- distributions
 
 
 def test_rewards_equal_the_textbook_formulas() -> None:
@@ -242,9 +236,6 @@ def test_flat_table_equals_list_of_rows() -> None:
         assert np.array_equal(flat.draw(arms), rows.draw(arms))
 
 
-# ---- kernels
-
-
 @pytest.mark.bounds
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_draw_many_is_draw_one_arm_by_arm(name: str) -> None:
@@ -282,9 +273,6 @@ def test_a_million_arms() -> None:
     assert env.optimal_base.tolist() == list(range(n_arms - 10, n_arms))
     assert env.draw(env.optimal_base).sum() == 10.0
     assert env.pulls.sum() == 10
-
-
-# ---- the common interface
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

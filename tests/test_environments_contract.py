@@ -140,9 +140,6 @@ def test_bad_rounds_and_seeds_change_nothing(make: Callable[[], Environment], t:
     assert (env.pulls.tolist(), env.round, env.seed) == ([0, 1, 0], 1, 0)
 
 
-# ---- a user's own environment
-
-
 def test_own_environment_passes_the_conformance_check() -> None:
     env = Triangular(M, OK, seed=3)
     check_environment(env)
@@ -195,9 +192,6 @@ def test_changed_built_in_is_not_drawn_by_the_kernel() -> None:
     assert set(env.draw(np.repeat([0, 1, 2], 20))) == {0.0, 0.5}
     state = Bernoulli(M, OK, seed=1).kernel_state()
     assert state is not None and state.seed == 1
-
-
-# ---- the conformance check finds faults
 
 
 class OneGenerator(Triangular):
