@@ -211,7 +211,7 @@ def kl(p: float, q: float) -> float:
 @pytest.mark.parametrize("rewards", ["bernoulli", "gaussian"])
 @pytest.mark.parametrize(("matroid", "bases"), CASES[:5], ids=IDS[:5])
 def test_lower_bound_solves_the_graves_lai_program(matroid: Matroid, bases: Bases, rewards: str) -> None:
-    """Least sum of c_x gap_x such that no alternative that leaves the best base's means alone is plausible."""
+    """Least sum of c_x gap_x such that no alternative that keeps the best base's means is plausible."""
     rng = np.random.default_rng(17)
     for _ in range(10):
         mu = rng.uniform(0.1, 0.9, matroid.n_arms)
