@@ -15,12 +15,12 @@ from semibandit.matroids import Matroid
 def check_matroid(m: Matroid, max_arms: int = 10, *, seed: int = 0) -> None:
     """Verify by brute force that `m` is a matroid and keeps the contract of `Matroid`.
 
-    Looks at all 2^K subsets: the empty set is independent; subsets of independent sets are; of two independent
-    sets the smaller *by cardinality* can be extended from the larger (the paper's Section 2 compares by
-    inclusion, which the hereditary property already settles); rank, loops and bases agree with the
-    independence test; `max_weight_base` is the exhaustive optimum, ties by smaller arm id, for weights with
-    ties, of either sign and infinite; `_greedy` does the same on parts of the ground set; bad arms and weights
-    are refused; the object does not change.
+    Looks at all 2^K subsets: the empty set is independent; subsets of independent sets are; of two
+    independent sets the smaller *by cardinality* can be extended from the larger (the paper's Section 2
+    compares by inclusion, which the hereditary property already settles); rank, loops and bases agree with
+    the independence test; `max_weight_base` is the exhaustive optimum, ties by smaller arm id, for weights
+    with ties, of either sign and infinite; `_greedy` does the same on parts of the ground set; bad arms and
+    weights are refused; the object does not change.
 
     Parameters
     ----------
