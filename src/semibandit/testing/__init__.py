@@ -1,7 +1,30 @@
-"""Conformance checks: run them over your own matroid to know that the rest of the library may trust it."""
+"""Conformance checks: run them over your own classes to know that the rest of the library may trust them.
+
+Each is imported on first use, so that checking a matroid does not load the rest.
+"""
 
 from __future__ import annotations
 
-from semibandit.testing.matroids import check_matroid
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["check_matroid"]
+_EXPORTS: dict[str, str] = {
+    "check_environment": "semibandit.testing.environments",
+    "check_matroid": "semibandit.testing.matroids",
+}
+
+__all__ = ["check_environment", "check_matroid"]
+
+
+def __getattr__(name: str) -> Any:
+    module = _EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'semibandit.testing' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+if TYPE_CHECKING:
+    from semibandit.testing.environments import check_environment
+    from semibandit.testing.matroids import check_matroid
