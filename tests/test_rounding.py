@@ -123,6 +123,14 @@ def test_the_closed_lower_edge_and_the_upper_bound() -> None:
     assert len(np.unique(r.points(), axis=0)) == 8
 
 
+def test_the_last_edge_covers_an_upper_bound_a_hair_above_a_power() -> None:
+    for power in range(1, 40):
+        upper = math.nextafter(0.3 * 1.1**power, 1e9)
+        r = Rounding(((0.3, upper), (0.3, 1.0)), epsilon=3 * (1.1 - 1.0))
+        assert r.n_alpha == power
+        assert r.dom([upper, 0.0])[0] >= upper
+
+
 def test_a_mean_of_bounds_that_rounds_outside_them_is_clamped() -> None:
     r = Rounding(((0.1, 0.7), (0.1, 1.0)), epsilon=0.5)
     low, high = sum([0.1] * 10) / 10, math.nextafter(0.7, 1.0)
