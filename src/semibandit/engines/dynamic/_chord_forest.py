@@ -1,0 +1,184 @@
+"""Exchanges in one graph's forest by its chord diagram (see `_chords`). O(sqrt(n) log n) expected.
+
+The same two steps as in `_walk`, for graphs with many vertices; such a graph's vertices have TOP = -2 - (its
+number) and no parent pointers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from semibandit._jit import njit
+from semibandit.engines.dynamic._chords import (
+    CAP,
+    COUNT,
+    DIRTY,
+    LEFT,
+    LIVE,
+    ORDER,
+    RANK,
+    RIGHT,
+    SPARE,
+    best_interlacing,
+    exchange,
+    insert_spare,
+    replace_by_spare,
+    settle,
+    touch,
+    view,
+)
+from semibandit.engines.dynamic._order import ahead
+from semibandit.engines.dynamic._seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
+
+
+@njit
+def _seat_spare(arm: int, end0: int, end1: int, graph: Any, seats: Any, verts: Any) -> int:
+    """Put an edge that has no seat yet into the diagram as the spare chord, loose. O(q + chunks)."""
+    k, heads, _, _, _, _, _ = graph
+    spare = heads[k, SPARE]
+    seats[spare, ARM] = arm
+    seats[spare, END] = end0
+    seats[spare, END + 1] = end1
+    seats[spare, UP] = LOOSE
+    # A vertex always has an edge of the forest, and any half-edge of a vertex is a place to stand at it.
+    insert_spare(verts[end0, FIRST], verts[end1, FIRST], graph)
+    return np.int64(spare)
+
+
+@njit
+def _unseat(seat: int, graph: Any, seats: Any, verts: Any) -> None:
+    """Give a seat, loose in the diagram, to the edge that stands at the spare one. O(q + chunks)."""
+    k, heads, _, _, _, _, _ = graph
+    spare = heads[k, SPARE]
+    replace_by_spare(seat, graph)
+    reseat(seat, seats[spare, ARM], seats[spare, END], seats[spare, END + 1], seats, verts)
+    seats[seat, UP] = seats[spare, UP]
+
+
+@njit
+def chord_risen(
+    seat: int, arm: int, moved: bool, end0: int, end1: int, k: int, seats: Any, verts: Any, weight: Any, chords: Any
+) -> int:
+    """As `walk_risen`, in graph k of `chords` (heads, pool)."""
+    heads, pool = chords
+    graph = view(k, heads, pool)
+    up = seats[seat, UP]
+    if moved:
+        spare = _seat_spare(arm, end0, end1, graph, seats, verts)
+        if up != LOOSE:
+            exchange(seat, spare, graph)
+            seats[seat, UP] = LOOSE
+            seats[spare, UP] = up
+        _unseat(seat, graph, seats, verts)
+    seats[seat, ARM] = arm
+    touch(seat, graph)
+    settle(graph, seats, weight)
+    if up != LOOSE:
+        return seat
+    out = best_interlacing(seat, graph, seats, weight)
+    if not ahead(weight, arm, seats[out, ARM]):
+        return -1
+    exchange(seat, out, graph)
+    seats[seat, UP] = seats[out, UP]
+    seats[out, UP] = LOOSE
+    settle(graph, seats, weight)
+    return seat
+
+
+@njit
+def chord_fallen(
+    seat: int, arm: int, moved: bool, end0: int, end1: int, k: int, seats: Any, verts: Any, weight: Any, chords: Any
+) -> int:
+    """As `walk_fallen`, in graph k of `chords` (heads, pool)."""
+    heads, pool = chords
+    graph = view(k, heads, pool)
+    up = seats[seat, UP]
+    spare = np.int64(heads[k, SPARE])
+    if moved:
+        _seat_spare(arm, end0, end1, graph, seats, verts)
+    else:
+        seats[seat, ARM] = arm
+        touch(seat, graph)
+    if up == LOOSE:
+        if moved:
+            _unseat(seat, graph, seats, verts)
+        settle(graph, seats, weight)
+        return -1
+    settle(graph, seats, weight)
+    best = best_interlacing(seat, graph, seats, weight)
+    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], arm)):
+        return seat
+    exchange(seat, best, graph)
+    seats[best, UP] = up
+    seats[seat, UP] = LOOSE
+    if moved:
+        _unseat(seat, graph, seats, verts)
+        if best == spare:
+            best = np.int64(seat)
+    settle(graph, seats, weight)
+    return best
+
+
+@njit
+def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, chords: Any) -> None:
+    """Draw the diagram of graph k, whose vertices are first .. end - 1: walk around its forest. O(m)."""
+    heads, pool = chords
+    graph = view(k, heads, pool)
+    _, _, where, buf, line, rows, vecs = graph
+    cap, q = buf.shape
+    room = q - q // 4
+    line[COUNT, :] = 0
+    line[RANK, :] = -1
+    line[LEFT, :] = -2
+    line[RIGHT, :] = -2
+    line[DIRTY, :] = 0
+    rows[:, :, :] = -1
+    vecs[:, :, :] = -1
+    for c in range(cap):
+        line[ORDER, c] = c
+    cursor = np.empty(end - first, np.int64)
+    entry = np.empty(end - first, np.int64)
+    stack = np.empty(end - first, np.int64)
+    c = 0
+    for root in range(first, end):
+        if verts[root, MARK] != 0:
+            continue
+        verts[root, MARK] = 1
+        stack[0] = root
+        entry[root - first] = -1
+        cursor[root - first] = verts[root, FIRST]
+        size = 1
+        while size > 0:
+            v = stack[size - 1]
+            h = cursor[v - first]
+            if h >= 0:
+                cursor[v - first] = seats[h >> 1, NEXT + (h & 1)]
+                if entry[v - first] == h ^ 1:
+                    continue
+                if seats[h >> 1, UP] != LOOSE:
+                    x = seats[h >> 1, END + 1 - (h & 1)]
+                    verts[x, MARK] = 1
+                    stack[size] = x
+                    entry[x - first] = h
+                    cursor[x - first] = verts[x, FIRST]
+                    size += 1
+            else:
+                size -= 1
+                h = entry[v - first] ^ 1
+                if entry[v - first] < 0:
+                    continue
+            if line[COUNT, c] == room:
+                c += 1
+            buf[c, line[COUNT, c]] = h
+            where[h] = c * q + line[COUNT, c]
+            line[COUNT, c] += 1
+    heads[k, LIVE] = c + 1
+    for i in range(c + 1):
+        line[RANK, i] = i
+        line[DIRTY, i] = 1
+    for v in range(first, end):
+        verts[v, MARK] = 0
+        verts[v, TOP] = -2 - k
+    settle(graph, seats, weight)
