@@ -111,6 +111,23 @@ def compiled_now() -> int:
     return _notice.compiled
 
 
+def kernel(function: F | None = None, **options: Any) -> Any:
+    """`njit` for kernels that allocate nothing: compiled without reference counting of arrays.
+
+    A state of twenty arrays handed from kernel to kernel would otherwise cost twenty atomic increments a call
+    (measured: a round at K = 10^6, D = 10 takes 7 us without and 14 us with them).
+    """
+    return njit(function, _nrt=False, **options)
+
+
+def inline_kernel(function: F | None = None, **options: Any) -> Any:
+    """`kernel` that is always inlined: for short kernels that take a whole state of arrays.
+
+    Arrays are passed by value, field by field; a call that hands over twenty of them costs more than it does.
+    """
+    return kernel(function, forceinline=True, **options)
+
+
 def njit(function: F | None = None, **options: Any) -> Any:
     """`numba.njit` with this package's defaults: cached, lazily compiled, GIL released, IEEE arithmetic.
 

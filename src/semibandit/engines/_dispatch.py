@@ -18,10 +18,13 @@ from typing import Any
 from numba.core import types
 from numba.extending import overload
 
-from semibandit._jit import njit
+from semibandit._jit import inline_kernel, kernel
 from semibandit._records import ALPHA, BETA, COUNT, TOTAL
 
 BAD_ARM, BAD_REWARD = 1, 2
+
+# As `_jit.inline_kernel`: the wrapper around an engine's kernel must not cost a call.
+_OPTIONS = {"_nrt": False, "forceinline": True}
 
 
 def engine_select(state: Any, lam: float, out: Any) -> int:
@@ -39,33 +42,33 @@ def register_state(state_class: type, select: Any, touch: Any) -> None:
         return isinstance(state, types.BaseNamedTuple) and state.instance_class is state_class
 
     # numba wants the same, unannotated signature here and in the implementation.
-    @overload(engine_select)
+    @overload(engine_select, jit_options=_OPTIONS)
     def _select(state, lam, out):  # type: ignore[no-untyped-def]
         if not is_mine(state):
             return None
         return lambda state, lam, out: select(state, lam, out)
 
-    @overload(engine_touch)
+    @overload(engine_touch, jit_options=_OPTIONS)
     def _touch(state, arm):  # type: ignore[no-untyped-def]
         if not is_mine(state):
             return None
         return lambda state, arm: touch(state, arm)
 
 
-@njit
+@kernel
 def select_kernel(state, lam, out):  # type: ignore[no-untyped-def]
     """`engine_select` as an entry point for Python."""
     return engine_select(state, lam, out)
 
 
-@njit
+@kernel
 def touch_kernel(state, arms):  # type: ignore[no-untyped-def]
     """`engine_touch` of each of `arms`, as an entry point for Python."""
     for i in range(arms.shape[0]):
         engine_touch(state, arms[i])
 
 
-@njit
+@kernel
 def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped-def]
     """0 if every arm and reward is acceptable, else ``kind + 4 * position`` of the first that is not."""
     for i in range(arms.shape[0]):
@@ -76,7 +79,7 @@ def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped
     return 0
 
 
-@njit
+@inline_kernel
 def add_reward(recs, arm, reward):  # type: ignore[no-untyped-def]
     """Count one reward of `arm` in its record: sums, not running means, so that order does not matter."""
     n = recs[arm, COUNT] + 1.0
@@ -87,14 +90,14 @@ def add_reward(recs, arm, reward):  # type: ignore[no-untyped-def]
     recs[arm, BETA] = 1.0 / math.sqrt(n)
 
 
-@njit
+@kernel
 def add_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
     """`add_reward` for a whole, already validated batch."""
     for i in range(arms.shape[0]):
         add_reward(recs, arms[i], rewards[i])
 
 
-@njit
+@kernel
 def observe_kernel(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
     """Validate a whole batch of feedback, then apply it. Changes records and engine; nothing on error."""
     recs = state.recs

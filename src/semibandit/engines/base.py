@@ -54,7 +54,9 @@ class Engine(ABC):
         self.n_arms = matroid.n_arms
         self.records = new_records(matroid.n_arms) if records is None else records
         if self.records.shape != (self.n_arms,):
-            raise ParameterError(f"records must have one entry per arm ({self.n_arms}), got {self.records.shape}")
+            raise ParameterError(
+                f"records must have one entry per arm ({self.n_arms}), got {self.records.shape}"
+            )
         self._recs: FloatArray = flat(self.records).reshape(-1, 4)
         self._lam = 0.0
         self._deleted: IntArray | None = None
@@ -71,7 +73,9 @@ class Engine(ABC):
         a = np.broadcast_to(np.asarray(alpha, dtype=np.float64), ids.shape)
         b = np.broadcast_to(np.asarray(beta, dtype=np.float64), ids.shape)
         if np.isnan(a).any() or np.isneginf(a).any() or not np.isfinite(b).all():
-            raise ParameterError("alpha must not be NaN or -inf and beta must be finite (delete arms with delete)")
+            raise ParameterError(
+                "alpha must not be NaN or -inf and beta must be finite (delete arms with delete)"
+            )
         if (b < 0).any() and self.monotone_clock:
             raise ParameterError("beta must be nonnegative for this engine")
         self.records["alpha"][ids] = a
@@ -129,14 +133,20 @@ class Engine(ABC):
         self._distinct(ids)
         here = ~self._is_deleted(ids)
         if here.any():
-            raise ArmError(f"arm {ids[np.argmax(here)]} is present already: only deleted arms can be inserted")
+            raise ArmError(
+                f"arm {ids[np.argmax(here)]} is present already: only deleted arms can be inserted"
+            )
         self._mark_deleted(ids, False)
         self._restore(ids)
 
     @property
     def deleted(self) -> IntArray:
         """The deleted arms, ascending."""
-        return np.empty(0, dtype=np.int64) if self._deleted is None else np.flatnonzero(self._deleted).astype(np.int64)
+        return (
+            np.empty(0, dtype=np.int64)
+            if self._deleted is None
+            else np.flatnonzero(self._deleted).astype(np.int64)
+        )
 
     def _distinct(self, ids: IntArray) -> None:
         if ids.size > 1:

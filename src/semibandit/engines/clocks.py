@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import FloatArray
 
 SCALE, ETA, CURRENT, STEPS = 0, 1, 2, 3
@@ -21,7 +21,7 @@ def new_clock(scale: float, eta: float = 0.0) -> FloatArray:
     return np.array([scale, eta, 0.0, 0.0])
 
 
-@njit
+@kernel
 def tick(clock, t):  # type: ignore[no-untyped-def]
     """lam of round t (from 1), never below that of an earlier call. Changes `clock`. O(1).
 

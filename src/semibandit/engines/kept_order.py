@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 
 N_KEPT, N_PENDING, SEEN_LAM_SET = 0, 1, 2
@@ -56,7 +56,7 @@ def new_kept_order(n_arms: int) -> KeptOrder:
     )
 
 
-@njit
+@kernel
 def kept_touch(kept, arm):  # type: ignore[no-untyped-def]
     """Remember that `arm` must be re-sorted (also when it appears or disappears). O(1)."""
     if kept.flag[arm] == 0:
@@ -65,7 +65,7 @@ def kept_touch(kept, arm):  # type: ignore[no-untyped-def]
         kept.meta[N_PENDING] += 1
 
 
-@njit
+@kernel
 def merge_sort(weight, arm, n, spare_weight, spare_arm):  # type: ignore[no-untyped-def]
     """Sort (weight[:n], arm[:n]) by weight descending, id ascending; bottom-up, in place, O(n log n)."""
     if n < 2:
@@ -113,7 +113,7 @@ def merge_sort(weight, arm, n, spare_weight, spare_arm):  # type: ignore[no-unty
         run *= 2
 
 
-@njit
+@kernel
 def kept_sort(kept, recs, lam):  # type: ignore[no-untyped-def]
     """Bring the order up to date with the records and `lam`. Changes everything in `kept`."""
     order, alpha, beta, weight = kept.order, kept.alpha, kept.beta, kept.weight

@@ -13,28 +13,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import inline_kernel, kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
+from semibandit.engines._handle import make_handle, opener
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kept_order import merge_sort
 from semibandit.engines.resolve_scan import sort_ids
 from semibandit.engines.tournament import (
-    NODE_ALPHA,
-    NODE_BETA,
-    NODE_FAIL,
-    NODE_WINNER,
+    ABSENT,
+    FAIL,
+    KEY_ALPHA,
+    KEY_BETA,
+    LANES,
+    WINNER,
+    absent_leaves,
+    absent_nodes,
     build,
-    n_nodes,
+    check_tree,
     refresh,
     replay_path,
     shorten,
+    tree_shape,
 )
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 
-# Columns of a group: its slots, its nodes, its part of the base, and whether its base must be looked at.
-SLOT0, N_SLOTS, NODE0, ROOT, BASE0, N_BASE, CAPACITY, DIRTY = range(8)
+# Columns of a group: its arms, its tree, its part of the base, and whether its base must be looked at.
+SIZE, POSITION0, LEAF0, LEVELS, BASE0, N_BASE, CAPACITY, DIRTY = range(8)
 
 # Entries of `meta`.
 SHIFT, N_SORTED, N_ADDED, N_REMOVED = range(4)
@@ -43,20 +49,21 @@ SHIFT, N_SORTED, N_ADDED, N_REMOVED = range(4)
 class KineticState(NamedTuple):
     """Everything a round needs.
 
-    `leaf[s]` holds (alpha, beta) of the arm in slot s, or alpha = -inf when that arm is in the base or
-    deleted. `arm_of` and `slot_of` are empty when slots are arm ids; slots of a group ascend with arm ids, so
-    ties by slot are ties by id. `holds[g]` is a lam up to which nothing changes in a clean group.
-    `sorted_base[: meta[N_SORTED]]` is the answer of the last round, `added` and `removed` what changed since;
-    `lam[0]` is its query.
+    The arms of group g ascending are its positions 0 .. SIZE - 1; `arm_of[POSITION0 + p]` and `position_of[arm]`
+    translate and are empty when there is one group. A leaf holds (alpha, beta) of its arm, or ABSENT when that arm
+    is in the base or deleted. `first[g]` lists where each level of g's tree begins in `node`. `holds[g]` is a lam up to
+    which nothing changes in a group that is not dirty. `sorted_base[: meta[N_SORTED]]` is the answer of the last
+    round, `added` and `removed` what changed since; `lam[0]` is its query. The rest is scratch.
     """
 
     recs: FloatArray
     leaf: FloatArray
     node: FloatArray
+    first: IntArray
     group: IntArray
     holds: FloatArray
     arm_of: IntArray
-    slot_of: IntArray
+    position_of: IntArray
     group_of: IntArray
     base: IntArray
     sorted_base: IntArray
@@ -70,69 +77,71 @@ class KineticState(NamedTuple):
     lam: FloatArray
 
 
-@njit
-def _slot(state, arm):  # type: ignore[no-untyped-def]
-    return arm if state.slot_of.shape[0] == 0 else state.slot_of[arm]
+@inline_kernel
+def _where(state, arm):  # type: ignore[no-untyped-def]
+    """Group and position of an arm. O(1)."""
+    if state.group_of.shape[0] == 0:
+        return 0, arm
+    return state.group_of[arm], state.position_of[arm]
 
 
-@njit
-def _arm(state, slot):  # type: ignore[no-untyped-def]
-    return slot if state.arm_of.shape[0] == 0 else state.arm_of[slot]
+@inline_kernel
+def _arm(state, g, position):  # type: ignore[no-untyped-def]
+    return position if state.arm_of.shape[0] == 0 else state.arm_of[state.group[g, POSITION0] + position]
 
 
-@njit
-def _group(state, arm):  # type: ignore[no-untyped-def]
-    return 0 if state.group_of.shape[0] == 0 else state.group_of[arm]
+@inline_kernel
+def _leaf_alpha(state, g, position):  # type: ignore[no-untyped-def]
+    shift = state.meta[SHIFT]
+    return state.leaf[state.group[g, LEAF0] + (position >> shift), KEY_ALPHA, position & ((1 << shift) - 1)]
 
 
-@njit
-def _set_leaf(state, g, slot, alpha, beta):  # type: ignore[no-untyped-def]
-    """Change the key of a slot and repair the tree above it. O(fanout log K) at most, often O(1)."""
-    state.leaf[slot, 0] = alpha
-    state.leaf[slot, 1] = beta
-    row = state.group[g]
+@inline_kernel
+def _set_leaf(state, g, position, alpha, beta):  # type: ignore[no-untyped-def]
+    """Change the key at a position and repair the tree above it. O(LANES log K) at most, often O(1)."""
+    shift, leaf0 = state.meta[SHIFT], state.group[g, LEAF0]
+    block, lane = leaf0 + (position >> shift), position & ((1 << shift) - 1)
+    state.leaf[block, KEY_ALPHA, lane] = alpha
+    state.leaf[block, KEY_BETA, lane] = beta
     replay_path(
-        state.leaf, row[SLOT0], row[N_SLOTS], state.node, row[NODE0], state.meta[SHIFT], state.lam[0], slot
+        state.leaf,
+        state.node,
+        leaf0,
+        state.first[g],
+        state.group[g, LEVELS],
+        shift,
+        state.lam[0],
+        position,
     )
 
 
-@njit
+@inline_kernel
 def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
     """The record of `arm` changed. O(1) for an arm of the base, else a path of its tree."""
-    g = _group(state, arm)
+    g, position = _where(state, arm)
     state.group[g, DIRTY] = 1
-    slot = _slot(state, arm)
-    if state.leaf[slot, 0] != -np.inf:
-        _set_leaf(state, g, slot, state.recs[arm, ALPHA], state.recs[arm, BETA])
+    if _leaf_alpha(state, g, position) != ABSENT:
+        _set_leaf(state, g, position, state.recs[arm, ALPHA], state.recs[arm, BETA])
 
 
-@njit
-def _take_winner(state, g):  # type: ignore[no-untyped-def]
-    """Take the heaviest arm of group g out of its tree and return it."""
-    slot = int(state.node[state.group[g, ROOT], NODE_WINNER])
-    _set_leaf(state, g, slot, -np.inf, 0.0)
-    return _arm(state, slot)
-
-
-@njit
+@inline_kernel
 def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
-    row = state.group[g]
-    refresh(
-        state.leaf, row[SLOT0], row[N_SLOTS], state.node, row[NODE0], state.meta[SHIFT], lam, state.stack
-    )
-    node, recs, base = state.node, state.recs, state.base
-    root, base0, capacity = row[ROOT], row[BASE0], row[CAPACITY]
-    n = row[N_BASE]
-    meta = state.meta
-    while n < capacity and node[root, NODE_ALPHA] != -np.inf:
-        winner = _take_winner(state, g)
+    group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
+    n_levels = group[g, LEVELS]
+    refresh(state.leaf, node, group[g, LEAF0], state.first[g], n_levels, meta[SHIFT], lam, state.stack)
+    root = node[state.first[g, n_levels - 1]]
+    base0, capacity, n = group[g, BASE0], group[g, CAPACITY], group[g, N_BASE]
+    while n < capacity and root[KEY_ALPHA, 0] != ABSENT:
+        position = int(root[WINNER, 0])
+        winner = _arm(state, g, position)
+        _set_leaf(state, g, position, ABSENT, 0.0)
         base[base0 + n] = winner
         n += 1
         state.added[meta[N_ADDED]] = winner
         meta[N_ADDED] += 1
-    row[N_BASE] = n
-    if n < capacity or n == 0 or node[root, NODE_ALPHA] == -np.inf:
+    group[g, N_BASE] = n
+    if n < capacity or n == 0 or root[KEY_ALPHA, 0] == ABSENT:
         return
 
     # Heaviest first, so that exchanges run from the end.
@@ -146,16 +155,17 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     # arm still to be looked at, so going back into the tree it cannot win there.
     i = n - 1
     while i >= 0:
-        w = node[root, NODE_ALPHA] + lam * node[root, NODE_BETA]
-        if w < weight[i]:
+        w = root[KEY_ALPHA, 0] + lam * root[KEY_BETA, 0]
+        if w < weight[i] or root[KEY_ALPHA, 0] == ABSENT:
             break
-        winner = _arm(state, int(node[root, NODE_WINNER]))
+        position = int(root[WINNER, 0])
+        winner = _arm(state, g, position)
         arm = members[i]
         if w == weight[i] and winner > arm:
             break
-        _take_winner(state, g)
+        _set_leaf(state, g, position, ABSENT, 0.0)
         members[i] = winner
-        _set_leaf(state, g, _slot(state, arm), recs[arm, ALPHA], recs[arm, BETA])
+        _set_leaf(state, g, _where(state, arm)[1], recs[arm, ALPHA], recs[arm, BETA])
         state.added[meta[N_ADDED]] = winner
         meta[N_ADDED] += 1
         state.removed[meta[N_REMOVED]] = arm
@@ -163,23 +173,23 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
         i -= 1
 
 
-@njit
+@inline_kernel
 def _hold(state, g, lam):  # type: ignore[no-untyped-def]
     """How long group g's base stays right if none of its arms is touched: for groups that rest. O(capacity)."""
-    row = state.group[g]
-    root = row[ROOT]
-    end = state.node[root, NODE_FAIL]
-    alpha, beta = state.node[root, NODE_ALPHA], state.node[root, NODE_BETA]
-    if row[N_BASE] < row[CAPACITY] or alpha == -np.inf:
+    root = state.node[state.first[g, state.group[g, LEVELS] - 1]]
+    end, alpha, beta = root[FAIL, 0], root[KEY_ALPHA, 0], root[KEY_BETA, 0]
+    n = state.group[g, N_BASE]
+    if n < state.group[g, CAPACITY] or alpha == ABSENT:
         return end
-    winner = _arm(state, int(state.node[root, NODE_WINNER]))
-    for i in range(row[BASE0], row[BASE0] + row[N_BASE]):
+    winner = _arm(state, g, int(root[WINNER, 0]))
+    base0 = state.group[g, BASE0]
+    for i in range(base0, base0 + n):
         arm = state.base[i]
         end = shorten(end, state.recs[arm, ALPHA], state.recs[arm, BETA], alpha, beta, arm < winner, lam)
     return end
 
 
-@njit
+@inline_kernel
 def _write_sorted(state, out):  # type: ignore[no-untyped-def]
     """Bring the sorted answer up to date and copy it to `out`. O(D + s log s) for s changes."""
     meta, old, added, removed = state.meta, state.sorted_base, state.added, state.removed
@@ -214,7 +224,7 @@ def _write_sorted(state, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit
+@inline_kernel
 def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
     """The base at lam (not below the last one). Only groups that were touched or whose time is up are settled."""
     state.lam[0] = lam
@@ -229,36 +239,38 @@ def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
     return _write_sorted(state, out)
 
 
-@njit
+@kernel
 def kinetic_rebuild(state):  # type: ignore[no-untyped-def]
     """Read every record again and play all trees. O(K)."""
+    shift = state.meta[SHIFT]
+    mask = (1 << shift) - 1
     for g in range(state.group.shape[0]):
-        row = state.group[g]
-        for slot in range(row[SLOT0], row[SLOT0] + row[N_SLOTS]):
-            if state.leaf[slot, 0] != -np.inf:
-                arm = _arm(state, slot)
-                state.leaf[slot, 0] = state.recs[arm, ALPHA]
-                state.leaf[slot, 1] = state.recs[arm, BETA]
-        build(state.leaf, row[SLOT0], row[N_SLOTS], state.node, row[NODE0], state.meta[SHIFT], state.lam[0])
-        row[DIRTY] = 1
+        leaf0, n = state.group[g, LEAF0], state.group[g, SIZE]
+        for p in range(n):
+            block = state.leaf[leaf0 + (p >> shift)]
+            if block[KEY_ALPHA, p & mask] != ABSENT:
+                arm = _arm(state, g, p)
+                block[KEY_ALPHA, p & mask] = state.recs[arm, ALPHA]
+                block[KEY_BETA, p & mask] = state.recs[arm, BETA]
+        build(state.leaf, state.node, leaf0, state.first[g], state.group[g, LEVELS], n, shift, state.lam[0])
+        state.group[g, DIRTY] = 1
 
 
-@njit
+@kernel
 def kinetic_remove(state, arms):  # type: ignore[no-untyped-def]
-    """Take present arms out, be they in the base or not. O(D + fanout log K) each."""
+    """Take present arms out, be they in the base or not. O(D + LANES log K) each."""
     for i in range(arms.shape[0]):
         arm = arms[i]
-        g = _group(state, arm)
-        slot = _slot(state, arm)
-        row = state.group[g]
-        row[DIRTY] = 1
-        if state.leaf[slot, 0] != -np.inf:
-            _set_leaf(state, g, slot, -np.inf, 0.0)
+        g, position = _where(state, arm)
+        state.group[g, DIRTY] = 1
+        if _leaf_alpha(state, g, position) != ABSENT:
+            _set_leaf(state, g, position, ABSENT, 0.0)
             continue
-        for j in range(row[BASE0], row[BASE0] + row[N_BASE]):
+        base0 = state.group[g, BASE0]
+        for j in range(base0, base0 + state.group[g, N_BASE]):
             if state.base[j] == arm:
-                row[N_BASE] -= 1
-                state.base[j] = state.base[row[BASE0] + row[N_BASE]]
+                state.group[g, N_BASE] -= 1
+                state.base[j] = state.base[base0 + state.group[g, N_BASE]]
                 break
         n = 0
         for j in range(state.meta[N_SORTED]):
@@ -268,17 +280,17 @@ def kinetic_remove(state, arms):  # type: ignore[no-untyped-def]
         state.meta[N_SORTED] = n
 
 
-@njit
+@kernel
 def kinetic_restore(state, arms):  # type: ignore[no-untyped-def]
-    """Put absent arms back into their trees with the weights in their records. O(fanout log K) each."""
+    """Put absent arms back into their trees with the weights in their records. O(LANES log K) each."""
     for i in range(arms.shape[0]):
         arm = arms[i]
-        g = _group(state, arm)
+        g, position = _where(state, arm)
         state.group[g, DIRTY] = 1
-        _set_leaf(state, g, _slot(state, arm), state.recs[arm, ALPHA], state.recs[arm, BETA])
+        _set_leaf(state, g, position, state.recs[arm, ALPHA], state.recs[arm, BETA])
 
 
-@njit
+@kernel
 def kinetic_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
     """Validate and apply a batch: path by path when it is small, one rebuild in O(K) when it is large."""
     recs = state.recs
@@ -297,63 +309,86 @@ def kinetic_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped
 register_state(KineticState, kinetic_select, kinetic_touch)
 
 
+_open = opener(KineticState, "f2 f3 f3 i2 i2 f1 i1 i1 i1 i1 i1 i1 i1 f1 f1 i1 i2 i1 f1")
+
+
+@kernel
+def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
+    return kinetic_select(_open(handle), lam, out)
+
+
+@kernel
+def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+    return kinetic_observe(_open(handle), arms, rewards, low, high)
+
+
 class KineticEngine(CompiledEngine):
     """Kinetic tournaments for uniform and partition matroids: CUCB's own decisions, sublinear in K.
 
-    `fanout` is the width of the trees (a power of two). lam must not go down.
+    `fanout` is the width of the trees (a power of two up to 16). lam must not go down.
     """
 
     name = "kinetic"
     monotone_clock = True
 
     def __init__(
-        self, matroid: Matroid, records: npt.NDArray[np.void] | None = None, fanout: int = 16
+        self, matroid: Matroid, records: npt.NDArray[np.void] | None = None, fanout: int = LANES
     ) -> None:
         super().__init__(matroid, records)
-        if fanout < 2 or fanout & (fanout - 1):
-            raise ParameterError(f"fanout must be a power of two, at least 2, got {fanout}")
+        if fanout not in (2, 4, 8, 16):
+            raise ParameterError(f"fanout must be 2, 4, 8 or 16, got {fanout}")
         shift = fanout.bit_length() - 1
-        empty = np.zeros(0, dtype=np.int64)
+        arm_of = position_of = group_of = np.zeros(0, dtype=np.int64)
         if isinstance(matroid, Uniform):
-            arm_of = slot_of = group_of = empty
             sizes = np.array([self.n_arms], dtype=np.int64)
             capacity = np.array([matroid.rank], dtype=np.int64)
         elif isinstance(matroid, Partition):
-            group_of, capacity = matroid._group, matroid._capacity
+            # Groups without arms or capacity are never played: their arms are left out of every tree.
+            live = np.bincount(matroid._group, minlength=len(matroid._capacity)) > 0
+            renumber = np.cumsum(live) - 1
+            group_of = renumber[matroid._group].astype(np.int64)
+            capacity = matroid._capacity[live].astype(np.int64)
             sizes = np.bincount(group_of, minlength=len(capacity)).astype(np.int64)
-            if (np.diff(group_of) >= 0).all():
-                arm_of = slot_of = empty
-            else:
-                arm_of = np.argsort(group_of, kind="stable").astype(np.int64)
-                slot_of = np.empty(self.n_arms, dtype=np.int64)
-                slot_of[arm_of] = np.arange(self.n_arms)
+            arm_of = np.argsort(group_of, kind="stable").astype(np.int64)
+            position_of = np.empty(self.n_arms, dtype=np.int64)
+            position_of[arm_of] = np.arange(self.n_arms) - (np.cumsum(sizes) - sizes)[group_of[arm_of]]
         else:
             raise TypeError(f"KineticEngine serves uniform and partition matroids, got {matroid!r}")
 
-        rank = matroid.rank
         group = np.zeros((len(sizes), 8), dtype=np.int64)
-        nodes = np.array([n_nodes(int(n), shift) if n else 0 for n in sizes], dtype=np.int64)
-        group[:, SLOT0] = np.cumsum(sizes) - sizes
-        group[:, N_SLOTS] = sizes
-        group[:, NODE0] = np.cumsum(nodes) - nodes
-        group[:, ROOT] = np.cumsum(nodes) - 1
+        shapes = {int(n): tree_shape(int(n), shift) for n in np.unique(sizes)}
+        depth = max(len(levels) for _, levels in shapes.values())
+        leaf_blocks = np.array([shapes[int(n)][0] for n in sizes], dtype=np.int64)
+        node_blocks = np.array([sum(shapes[int(n)][1]) for n in sizes], dtype=np.int64)
+        offsets = {n: np.cumsum([0, *levels[:-1]]) for n, (_, levels) in shapes.items()}
+        first = np.zeros((len(sizes), depth), dtype=np.int64)
+        for g, n in enumerate(sizes):
+            first[g, : len(offsets[int(n)])] = offsets[int(n)]
+        first += (np.cumsum(node_blocks) - node_blocks)[:, None]
+        group[:, SIZE] = sizes
+        group[:, POSITION0] = np.cumsum(sizes) - sizes
+        group[:, LEAF0] = np.cumsum(leaf_blocks) - leaf_blocks
+        group[:, LEVELS] = [len(shapes[int(n)][1]) for n in sizes]
         group[:, BASE0] = np.cumsum(capacity) - capacity
         group[:, CAPACITY] = capacity
         group[:, DIRTY] = 1
-        if (sizes == 0).any():
-            group = np.ascontiguousarray(group[sizes > 0])
-            renumber = np.cumsum(sizes > 0) - 1
-            group_of = renumber[group_of].astype(np.int64)
-        n_slots = self.n_arms
-        leaf = np.zeros((n_slots, 2))
+        leaf = absent_leaves(int(leaf_blocks.sum()))
+        lanes = np.arange(leaf.shape[0] * fanout).reshape(-1, fanout)
+        inside = (
+            lanes - lanes[np.repeat(group[:, LEAF0], leaf_blocks), :1]
+            < np.repeat(sizes, leaf_blocks)[:, None]
+        )
+        leaf[:, KEY_ALPHA, :fanout][inside] = 0.0
+        rank = matroid.rank
         self._state: Any = KineticState(
             recs=self._recs,
             leaf=leaf,
-            node=np.zeros((int(nodes.sum()), 4)),
+            node=absent_nodes(int(node_blocks.sum())),
+            first=first,
             group=group,
             holds=np.full(len(group), -1.0),
             arm_of=arm_of,
-            slot_of=slot_of,
+            position_of=position_of,
             group_of=group_of,
             base=np.zeros(rank, dtype=np.int64),
             sorted_base=np.zeros(rank, dtype=np.int64),
@@ -362,11 +397,17 @@ class KineticEngine(CompiledEngine):
             weight=np.zeros(rank),
             spare_weight=np.zeros(rank),
             spare_arm=np.zeros(rank, dtype=np.int64),
-            stack=np.zeros((16 * fanout + 64, 5), dtype=np.int64),
+            stack=np.zeros((LANES * (depth + 1), 3), dtype=np.int64),
             meta=np.array([shift, 0, 0, 0], dtype=np.int64),
             lam=np.zeros(1),
         )
+        self._handle = make_handle(self._state)
         kinetic_rebuild(self._state)
+
+    def _select(self, lam: float) -> IntArray:
+        out = np.empty(self.matroid.rank, dtype=np.int64)
+        n = _select_by_handle(self._handle, lam, out)
+        return out if n == out.shape[0] else out[:n].copy()
 
     def touch(self, arms: IntArray) -> None:
         if len(arms) > self.n_arms // 16 + 64:
@@ -375,7 +416,7 @@ class KineticEngine(CompiledEngine):
             super().touch(arms)
 
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(kinetic_observe(self._state, arms, rewards, low, high))
+        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         kinetic_remove(self._state, ids)
@@ -385,44 +426,21 @@ class KineticEngine(CompiledEngine):
 
     def _check(self) -> None:
         s = self._state
-        lam = float(s.lam[0])
-        arm_of = s.arm_of if len(s.arm_of) else np.arange(self.n_arms)
-        absent = np.isneginf(s.leaf[:, 0])
-        in_base = np.zeros(self.n_arms, dtype=np.bool_)
-        for row in s.group:
+        lam, shift = float(s.lam[0]), int(s.meta[SHIFT])
+        fan = 1 << shift
+        deleted = self._is_deleted(np.arange(self.n_arms))
+        for g, row in enumerate(s.group):
             members = s.base[row[BASE0] : row[BASE0] + row[N_BASE]]
             assert len(np.unique(members)) == len(members) <= row[CAPACITY]
-            in_base[members] = True
-            self._check_tree(row, lam)
-        assert not (in_base & self._is_deleted(np.arange(self.n_arms))).any()
-        expect_absent = in_base | self._is_deleted(np.arange(self.n_arms))
-        assert np.array_equal(absent, expect_absent[arm_of])
-        present = ~absent
-        assert np.array_equal(s.leaf[present, 0], self._recs[arm_of[present], ALPHA])
-        assert np.array_equal(s.leaf[present, 1], self._recs[arm_of[present], BETA])
-
-    def _check_tree(self, row: IntArray, lam: float) -> None:
-        """Every node's winner is the winner at lam and its certificate is no longer than its children's."""
-        s = self._state
-        fan = 1 << int(s.meta[SHIFT])
-        slot0, n = int(row[SLOT0]), int(row[N_SLOTS])
-        alpha, beta = s.leaf[slot0 : slot0 + n, 0], s.leaf[slot0 : slot0 + n, 1]
-        winner = np.arange(slot0, slot0 + n)
-        fail = np.full(n, np.inf)
-        v = int(row[NODE0])
-        while True:
-            width = -(-len(winner) // fan)
-            parts = [slice(i * fan, (i + 1) * fan) for i in range(width)]
-            weight = alpha + lam * beta
-            best = [p.start + int(np.argmax(weight[p])) for p in parts]
-            nodes = s.node[v : v + width]
-            assert np.array_equal(nodes[:, NODE_WINNER], winner[best])
-            assert np.array_equal(nodes[:, NODE_ALPHA], alpha[best])
-            assert np.array_equal(nodes[:, NODE_BETA], beta[best])
-            assert all(nodes[i, NODE_FAIL] <= fail[p].min() for i, p in enumerate(parts))
-            assert (nodes[:, NODE_FAIL] >= lam).all() or row[DIRTY] == 1
-            winner, alpha, beta, fail = winner[best], alpha[best], beta[best], nodes[:, NODE_FAIL]
-            v += width
-            if width == 1:
-                assert v - 1 == row[ROOT]
-                return
+            assert not deleted[members].any()
+            positions = slice(row[POSITION0], row[POSITION0] + row[SIZE])
+            arms = s.arm_of[positions] if len(s.arm_of) else np.arange(self.n_arms)
+            assert (np.diff(arms) > 0).all()
+            blocks = -(-int(row[SIZE]) // fan)
+            keys = s.leaf[row[LEAF0] : row[LEAF0] + blocks, :, :fan].transpose(1, 0, 2).reshape(2, -1)
+            keys = keys[:, : row[SIZE]]
+            absent = keys[KEY_ALPHA] == ABSENT
+            assert np.array_equal(absent, deleted[arms] | np.isin(arms, members))
+            assert np.array_equal(keys[KEY_ALPHA][~absent], self._recs[arms[~absent], ALPHA])
+            assert np.array_equal(keys[KEY_BETA][~absent], self._recs[arms[~absent], BETA])
+            check_tree(s.leaf, s.node, int(row[LEAF0]), s.first[g], int(row[SIZE]), shift, lam)

@@ -67,7 +67,9 @@ def make_engine(
         return ENGINES[name].make(matroid, records), why
     spec = ENGINES.get(engine)
     if spec is None:
-        raise ParameterError(f"engine = {engine!r} is not known: one of 'auto', {', '.join(map(repr, ENGINES))}")
+        raise ParameterError(
+            f"engine = {engine!r} is not known: one of 'auto', {', '.join(map(repr, ENGINES))}"
+        )
     if spec.serves and matroid.name not in spec.serves:
         fitting = [name for name, other in ENGINES.items() if other.fits(matroid, clock)]
         raise ParameterError(
@@ -75,5 +77,7 @@ def make_engine(
             f"here: 'auto', {', '.join(map(repr, fitting))}"
         )
     if clock not in spec.clocks:
-        raise ClockError(f"engine = {engine!r} needs clock = {' or '.join(map(repr, spec.clocks))}, got {clock!r}")
+        raise ClockError(
+            f"engine = {engine!r} needs clock = {' or '.join(map(repr, spec.clocks))}, got {clock!r}"
+        )
     return spec.make(matroid, records), "asked for"

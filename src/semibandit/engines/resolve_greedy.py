@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
@@ -63,11 +63,17 @@ class TransversalState(NamedTuple):
     queue: IntArray
 
 
-@njit
+@kernel
 def _laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
     """Greedy with a counter per family; a full family stops every arm below it. Changes `used`, `out`."""
     kept_sort(state.kept, state.recs, lam)
-    order, leaf, parent, capacity, used = state.kept.order, state.leaf, state.parent, state.capacity, state.used
+    order, leaf, parent, capacity, used = (
+        state.kept.order,
+        state.leaf,
+        state.parent,
+        state.capacity,
+        state.used,
+    )
     used[:] = 0
     n = 0
     for i in range(state.kept.meta[N_KEPT]):
@@ -89,7 +95,7 @@ def _laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit
+@kernel
 def _find(root, v):  # type: ignore[no-untyped-def]
     """Representative of v, halving the path on the way. Changes `root`."""
     while root[v] != v:
@@ -98,7 +104,7 @@ def _find(root, v):  # type: ignore[no-untyped-def]
     return v
 
 
-@njit
+@kernel
 def _graphic_select(state, lam, out):  # type: ignore[no-untyped-def]
     """Kruskal over the kept order. Changes the union-find and `out`."""
     kept_sort(state.kept, state.recs, lam)
@@ -128,7 +134,7 @@ def _graphic_select(state, lam, out):  # type: ignore[no-untyped-def]
 DEAD = -1
 
 
-@njit
+@kernel
 def augment(indptr, indices, mate, seen, stamp, came_from, queue, arm):  # type: ignore[no-untyped-def]
     """Breadth-first search for an augmenting path from `arm`, over right nodes; flips it if there is one.
 
@@ -161,7 +167,7 @@ def augment(indptr, indices, mate, seen, stamp, came_from, queue, arm):  # type:
         first += 1
 
 
-@njit
+@kernel
 def _transversal_select(state, lam, out):  # type: ignore[no-untyped-def]
     """Greedy with augmenting paths over the kept order. Changes the matching and `out`.
 
@@ -190,7 +196,7 @@ def _transversal_select(state, lam, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit
+@kernel
 def _greedy_touch(state, arm):  # type: ignore[no-untyped-def]
     """The arm must be re-sorted at the next round. O(1)."""
     if state.kept.present[arm]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
@@ -36,7 +36,7 @@ class ScanState(NamedTuple):
     heap_arm: IntArray
 
 
-@njit
+@kernel
 def _sift_down(weight, arm, first, n, i):  # type: ignore[no-untyped-def]
     """Restore the heap whose root is the lightest (of equal weights: the largest id). Changes both arrays."""
     w = weight[first + i]
@@ -59,7 +59,7 @@ def _sift_down(weight, arm, first, n, i):  # type: ignore[no-untyped-def]
     arm[first + i] = a
 
 
-@njit
+@kernel
 def _push(weight, arm, first, size, capacity, w, a):  # type: ignore[no-untyped-def]
     """Offer (w, a) to a group's heap; ids arrive ascending, so an equal weight never displaces. New size."""
     if size < capacity:
@@ -82,7 +82,7 @@ def _push(weight, arm, first, size, capacity, w, a):  # type: ignore[no-untyped-
     return size
 
 
-@njit
+@kernel
 def sort_ids(ids, n):  # type: ignore[no-untyped-def]
     """Sort ids[:n] ascending in place: insertion for few, heapsort for many. O(n log n)."""
     if n <= 32:
@@ -119,7 +119,7 @@ def sort_ids(ids, n):  # type: ignore[no-untyped-def]
         ids[i] = x
 
 
-@njit
+@kernel
 def _scan_select(state, lam, out):  # type: ignore[no-untyped-def]
     """One pass over all weights. Changes the heaps and `out`."""
     alpha, beta, group, start, size = state.alpha, state.beta, state.group, state.start, state.size
@@ -164,7 +164,7 @@ def _scan_select(state, lam, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit
+@kernel
 def _scan_touch(state, arm):  # type: ignore[no-untyped-def]
     """Copy one record's weight. O(1)."""
     if state.present[arm]:

@@ -1,239 +1,213 @@
 """Kernels of the kinetic tournament (DESIGN idea E): the heaviest of many arms while lam only grows.
 
-A wide tree over the slots of one group. A node keeps the slot that wins below it, that slot's weight parts
-(alpha, beta), and `fail`: a lam up to which no comparison below the node can change. While lam <= fail of the
-root nothing needs doing at all; beyond it, only nodes whose own `fail` was passed are played again.
+A wide tree over the positions 0 .. n - 1 of one group. A node keeps the position that wins below it, that
+arm's weight parts (alpha, beta), and `fail`: a lam up to which no comparison below the node can change. While lam <=
+fail of the root nothing needs doing at all; beyond it, only nodes whose own `fail` was passed are played again.
 
-Exactness. Decisions must be those of comparing the rounded floats alpha + lam * beta, ties by slot. A
+Exactness. Decisions must be those of comparing the rounded floats alpha + lam * beta, ties by position. A
 certificate therefore ends a hair before the true crossing: it is valid only while the exact difference of the
-two weights is larger than what rounding can do to it (`_MARGIN` times the size of the terms). Two arms closer
+two weights is larger than what rounding can do to it (`MARGIN` times the size of the terms). Two arms closer
 than that are compared again at every new lam, with the rounded weights themselves.
 
-Memory: one (alpha, beta) pair a slot, and a node of four floats for every `fanout` children.
+Layout. The children of a node are the lanes of one block: `leaf[block, column, lane]` and
+`node[block, column, lane]`, so that playing a node reads contiguous memory and runs in vector registers. A block always
+has `LANES` lanes; a tree of smaller fanout leaves the others absent. Node i of a level sits in lane
+``i & (fanout - 1)`` of block ``first[level] + (i >> shift)``, and its children are block i of the level below.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from semibandit._jit import njit
+from semibandit._jit import inline_kernel, kernel
+from semibandit._records import FloatArray, IntArray
+from semibandit.engines._simd import (
+    ABSENT,
+    EARLY,
+    LANES,
+    MARGIN,
+    best_lane,
+    certify_lanes,
+    smallest_lane,
+)
 
-# Columns of a node.
-NODE_ALPHA, NODE_BETA, NODE_FAIL, NODE_WINNER = 0, 1, 2, 3
-
-# Each weight is off by at most 2^-53 (|alpha| + 2 lam beta); the certificate's own arithmetic adds a few more
-# units. 2^-49 leaves room for both and is far below any difference that matters.
-_MARGIN = 2.0**-49
-_EARLY = 1.0 - 2.0**-45
+# Columns of a block of leaves (the first two) and of nodes.
+KEY_ALPHA, KEY_BETA, FAIL, WINNER = 0, 1, 2, 3
 
 
-def n_nodes(n_slots: int, shift: int) -> int:
-    """How many nodes a tree over `n_slots` slots has. O(log K)."""
-    total, width = 0, n_slots
+def tree_shape(n: int, shift: int) -> tuple[int, list[int]]:
+    """Blocks of leaves, and blocks of nodes at each level, of a tree over n positions. O(log n)."""
+    width = -(-n >> shift)
+    levels = []
+    leaves = width
     while True:
-        width = (width + (1 << shift) - 1) >> shift
-        total += width
-        if width <= 1:
-            return max(total, 1)
+        levels.append(-(-width >> shift))
+        if width == 1:
+            return leaves, levels
+        width = -(-width >> shift)
 
 
-@njit
+def absent_leaves(blocks: int) -> FloatArray:
+    """Blocks of leaves without any arm. O(blocks)."""
+    leaf = np.zeros((blocks, 2, LANES))
+    leaf[:, KEY_ALPHA] = ABSENT
+    return leaf
+
+
+def absent_nodes(blocks: int) -> FloatArray:
+    """Blocks of nodes without any arm below. O(blocks)."""
+    node = np.zeros((blocks, 4, LANES))
+    node[:, KEY_ALPHA] = ABSENT
+    node[:, FAIL] = np.inf
+    return node
+
+
+@inline_kernel
 def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):  # type: ignore[no-untyped-def]
     """The smaller of `fail` and a lam' >= lam up to which (alpha, beta), which wins at lam, keeps winning.
 
-    `first` says that the winner has the smaller slot and so wins ties. The division is made only when it
-    would shorten `fail`.
+    `first` says that the winner has the smaller position and so wins ties.
     """
-    if other_alpha == -np.inf or alpha == np.inf:
+    if other_alpha == ABSENT or alpha == np.inf:
         return fail
     gap = alpha - other_alpha
     slope = other_beta - beta
     if slope == 0.0 and first and gap >= 0.0:
         return fail  # rounding is monotone: equal at worst, and ties go to the winner
-    size_alpha = _MARGIN * (abs(alpha) + abs(other_alpha))
-    size_beta = _MARGIN * (beta + other_beta)
+    size_alpha = MARGIN * (abs(alpha) + abs(other_alpha))
+    size_beta = MARGIN * (beta + other_beta)
     if gap - lam * slope <= size_alpha + lam * size_beta:
         return min(fail, lam)
     run = slope + size_beta
-    rise = gap - size_alpha
-    if run <= 0.0 or rise >= fail * run:
+    if run <= 0.0:
         return fail
-    return min(fail, max(rise / run * _EARLY, lam))
+    return min(fail, max((gap - size_alpha) / run * EARLY, lam))
 
 
-@njit
-def play_leaves(leaf, first, last, node, v, lam):  # type: ignore[no-untyped-def]
-    """Play node v over the slots first .. last - 1 at lam. Changes node[v]. O(fanout)."""
-    best = first
-    best_weight = leaf[first, 0] + lam * leaf[first, 1]
-    for s in range(first + 1, last):
-        w = leaf[s, 0] + lam * leaf[s, 1]
-        if w > best_weight:
-            best_weight = w
-            best = s
-    alpha, beta = leaf[best, 0], leaf[best, 1]
-    fail = np.inf
-    if alpha != np.inf and alpha != -np.inf:
-        for s in range(first, last):
-            if s != best:
-                fail = shorten(fail, alpha, beta, leaf[s, 0], leaf[s, 1], best < s, lam)
-    node[v, NODE_ALPHA] = alpha
-    node[v, NODE_BETA] = beta
-    node[v, NODE_FAIL] = fail
-    node[v, NODE_WINNER] = best
+@inline_kernel
+def _play(leaf, node, leaf0, first, shift, level, i, lam):  # type: ignore[no-untyped-def]
+    """Play node i of a level over its children at lam. Changes that node. O(LANES)."""
+    out = node[first[level] + (i >> shift)]
+    lane = i & ((1 << shift) - 1)
+    if level == 0:
+        b = leaf0 + i
+        best = best_lane(leaf, b, lam)
+        alpha, beta = leaf[b, KEY_ALPHA, best], leaf[b, KEY_BETA, best]
+        fail = np.inf
+        if alpha != np.inf and alpha != ABSENT:
+            fail = certify_lanes(leaf, b, best, lam)
+        out[WINNER, lane] = (i << shift) + best
+    else:
+        b = first[level - 1] + i
+        best = best_lane(node, b, lam)
+        alpha, beta = node[b, KEY_ALPHA, best], node[b, KEY_BETA, best]
+        fail = smallest_lane(node, b, FAIL)
+        if alpha != np.inf and alpha != ABSENT:
+            fail = min(fail, certify_lanes(node, b, best, lam))
+        out[WINNER, lane] = node[b, WINNER, best]
+    out[KEY_ALPHA, lane] = alpha
+    out[KEY_BETA, lane] = beta
+    out[FAIL, lane] = fail
 
 
-@njit
-def play_nodes(node, first, last, v, lam):  # type: ignore[no-untyped-def]
-    """Play node v over its child nodes first .. last - 1 at lam. Changes node[v]. O(fanout)."""
-    best = first
-    best_weight = node[first, NODE_ALPHA] + lam * node[first, NODE_BETA]
-    fail = node[first, NODE_FAIL]
-    for c in range(first + 1, last):
-        w = node[c, NODE_ALPHA] + lam * node[c, NODE_BETA]
-        fail = min(fail, node[c, NODE_FAIL])
-        if w > best_weight:
-            best_weight = w
-            best = c
-    alpha, beta = node[best, NODE_ALPHA], node[best, NODE_BETA]
-    if alpha != np.inf and alpha != -np.inf:
-        for c in range(first, last):
-            if c != best:
-                fail = shorten(fail, alpha, beta, node[c, NODE_ALPHA], node[c, NODE_BETA], best < c, lam)
-    node[v, NODE_ALPHA] = alpha
-    node[v, NODE_BETA] = beta
-    node[v, NODE_FAIL] = fail
-    node[v, NODE_WINNER] = node[best, NODE_WINNER]
+@kernel
+def build(leaf, node, leaf0, first, n_levels, n, shift, lam):  # type: ignore[no-untyped-def]
+    """Play the whole tree over n positions. Changes its nodes. O(n)."""
+    width = n
+    for level in range(n_levels):
+        width = (width + (1 << shift) - 1) >> shift
+        for i in range(width):
+            _play(leaf, node, leaf0, first, shift, level, i, lam)
 
 
-@njit
-def build(leaf, slot0, n_slots, node, node0, shift, lam):  # type: ignore[no-untyped-def]
-    """Play the whole tree over slots slot0 .. slot0 + n_slots - 1. Changes its nodes. O(n_slots)."""
-    fan = 1 << shift
-    width = (n_slots + fan - 1) >> shift
-    for i in range(width):
-        first = slot0 + i * fan
-        play_leaves(leaf, first, min(first + fan, slot0 + n_slots), node, node0 + i, lam)
-    level0 = node0
-    while width > 1:
-        above = (width + fan - 1) >> shift
-        for i in range(above):
-            first = level0 + i * fan
-            play_nodes(node, first, min(first + fan, level0 + width), level0 + width + i, lam)
-        level0 += width
-        width = above
-
-
-@njit
-def refresh(leaf, slot0, n_slots, node, node0, shift, lam, stack):  # type: ignore[no-untyped-def]
+@kernel
+def refresh(leaf, node, leaf0, first, n_levels, shift, lam, stack):  # type: ignore[no-untyped-def]
     """Replay every node whose certificate ended before lam, children first. Changes those nodes.
 
-    `stack` is scratch for (level, index, first node of the level, width of the level below, visited).
-    O(fanout) a replayed node; nothing when the root's certificate holds.
+    `stack` is scratch of LANES rows a level. O(LANES) a replayed node; nothing when the root's holds.
     """
-    fan = 1 << shift
-    below, width, level0, level = n_slots, (n_slots + fan - 1) >> shift, node0, 0
-    while width > 1:
-        level0 += width
-        below = width
-        width = (width + fan - 1) >> shift
-        level += 1
-    if node[level0, NODE_FAIL] >= lam:
+    top = n_levels - 1
+    if node[first[top], FAIL, 0] >= lam:
         return
     depth = 0
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4] = level, 0, level0, below, 0
+    stack[0, 0], stack[0, 1], stack[0, 2] = top, 0, 0
     while depth >= 0:
-        level, index, level0, below = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
-        if level == 0:
-            first = slot0 + index * fan
-            play_leaves(leaf, first, min(first + fan, slot0 + n_slots), node, level0 + index, lam)
+        level, i = stack[depth, 0], stack[depth, 1]
+        if level == 0 or stack[depth, 2] == 1:
+            _play(leaf, node, leaf0, first, shift, level, i, lam)
             depth -= 1
             continue
-        child0 = level0 - below
-        first = child0 + index * fan
-        last = min(first + fan, child0 + below)
-        if stack[depth, 4] == 1:
-            play_nodes(node, first, last, level0 + index, lam)
-            depth -= 1
-            continue
-        stack[depth, 4] = 1
-        # The level below the children: found by walking up from the leaves again, it is at most a few steps.
-        under, w = n_slots, (n_slots + fan - 1) >> shift
-        while w != below:
-            under = w
-            w = (w + fan - 1) >> shift
-        for c in range(first, last):
-            if node[c, NODE_FAIL] < lam:
+        stack[depth, 2] = 1
+        block = node[first[level - 1] + i]
+        for lane in range(1 << shift):
+            if block[FAIL, lane] < lam:
                 depth += 1
-                stack[depth, 0], stack[depth, 1], stack[depth, 2] = level - 1, c - child0, child0
-                stack[depth, 3], stack[depth, 4] = under, 0
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = level - 1, (i << shift) + lane, 0
 
 
-@njit
-def replay_path(leaf, slot0, n_slots, node, node0, shift, lam, slot):  # type: ignore[no-untyped-def]
-    """The key of `slot` changed: repair its ancestors, stopping where nothing changes. O(fanout log K) at most.
+@kernel
+def replay_path(leaf, node, leaf0, first, n_levels, shift, lam, position):  # type: ignore[no-untyped-def]
+    """The key at `position` changed: repair its ancestors, stopping where nothing changes.
 
     All nodes must be valid at lam. A child that loses before and after costs one comparison: its new
-    certificate can only shorten the one its parent has.
+    certificate can only shorten the one its parent has. O(LANES log n) at most.
     """
-    fan = 1 << shift
-    index = (slot - slot0) >> shift
-    width = (n_slots + fan - 1) >> shift
-    v = node0 + index
-    weight = leaf[slot, 0] + lam * leaf[slot, 1]
-    winner = int(node[v, NODE_WINNER])
-    top = node[v, NODE_ALPHA] + lam * node[v, NODE_BETA]
-    if winner != slot and not (weight > top or (weight == top and slot < winner)):
-        end = shorten(
-            node[v, NODE_FAIL],
-            node[v, NODE_ALPHA],
-            node[v, NODE_BETA],
-            leaf[slot, 0],
-            leaf[slot, 1],
-            winner < slot,
-            lam,
-        )
-        if end >= node[v, NODE_FAIL]:
-            return
-        node[v, NODE_FAIL] = end
-        old_winner = -1
-    else:
-        old_winner = winner
-        first = slot0 + index * fan
-        play_leaves(leaf, first, min(first + fan, slot0 + n_slots), node, v, lam)
-    level0 = node0
-    while width > 1:
-        child = level0 + index
-        parent_index = index >> shift
-        p = level0 + width + parent_index
-        p_winner = int(node[p, NODE_WINNER])
-        if old_winner < 0:
+    mask = (1 << shift) - 1
+    i = position
+    block, lane = leaf[leaf0 + (i >> shift)], i & mask
+    contender = position
+    old_winner = -2
+    for level in range(n_levels):
+        alpha, beta = block[KEY_ALPHA, lane], block[KEY_BETA, lane]
+        below = np.inf if level == 0 else block[FAIL, lane]
+        if level > 0:
+            contender = int(block[WINNER, lane])
+        i >>= shift
+        block, lane = node[first[level] + (i >> shift)], i & mask
+        winner = int(block[WINNER, lane])
+        if old_winner == -1:
             # Only the certificate below became shorter.
-            if node[child, NODE_FAIL] >= node[p, NODE_FAIL]:
+            if below >= block[FAIL, lane]:
                 return
-            node[p, NODE_FAIL] = node[child, NODE_FAIL]
-        else:
-            w = node[child, NODE_ALPHA] + lam * node[child, NODE_BETA]
-            top = node[p, NODE_ALPHA] + lam * node[p, NODE_BETA]
-            c_winner = int(node[child, NODE_WINNER])
-            if p_winner == old_winner or w > top or (w == top and c_winner < p_winner):
-                first = level0 + parent_index * fan
-                play_nodes(node, first, min(first + fan, level0 + width), p, lam)
-                old_winner = p_winner
-            else:
-                end = shorten(
-                    min(node[p, NODE_FAIL], node[child, NODE_FAIL]),
-                    node[p, NODE_ALPHA],
-                    node[p, NODE_BETA],
-                    node[child, NODE_ALPHA],
-                    node[child, NODE_BETA],
-                    p_winner < c_winner,
-                    lam,
-                )
-                if end >= node[p, NODE_FAIL]:
-                    return
-                node[p, NODE_FAIL] = end
-                old_winner = -1
-        level0 += width
-        index = parent_index
-        width = (width + fan - 1) >> shift
+            block[FAIL, lane] = below
+            continue
+        top_alpha, top_beta = block[KEY_ALPHA, lane], block[KEY_BETA, lane]
+        weight, top = alpha + lam * beta, top_alpha + lam * top_beta
+        lost = winner == (position if level == 0 else old_winner)
+        if lost or weight > top or (weight == top and contender < winner):
+            _play(leaf, node, leaf0, first, shift, level, i, lam)
+            old_winner = winner
+            continue
+        held = block[FAIL, lane]
+        end = shorten(min(held, below), top_alpha, top_beta, alpha, beta, winner < contender, lam)
+        if end >= held:
+            return
+        block[FAIL, lane] = end
+        old_winner = -1
+
+
+def check_tree(
+    leaf: FloatArray, node: FloatArray, leaf0: int, first: IntArray, n: int, shift: int, lam: float
+) -> None:
+    """Assert that every node's winner is right at lam and its certificate no longer than its children's. O(n)."""
+    fan = 1 << shift
+    leaves, levels = tree_shape(n, shift)
+    keys = leaf[leaf0 : leaf0 + leaves, :, :fan]
+    winner = np.arange(leaves * fan).reshape(leaves, fan)
+    fail = np.full((leaves, fan), np.inf)
+    assert (keys[:, KEY_ALPHA].ravel()[n:] == ABSENT).all()
+    width = leaves
+    for level, blocks in enumerate(levels):
+        best = np.argmax(keys[:, KEY_ALPHA] + lam * keys[:, KEY_BETA], axis=1)
+        rows = np.arange(width)
+        above = node[first[level] : first[level] + blocks, :, :fan]
+        flat = above.transpose(1, 0, 2).reshape(4, -1)
+        assert (flat[KEY_ALPHA, width:] == ABSENT).all() and (flat[FAIL, width:] == np.inf).all()
+        assert np.array_equal(flat[KEY_ALPHA, :width], keys[rows, KEY_ALPHA, best])
+        assert np.array_equal(flat[KEY_BETA, :width], keys[rows, KEY_BETA, best])
+        assert np.array_equal(flat[WINNER, :width], winner[rows, best])
+        assert (flat[FAIL, :width] <= fail.min(axis=1)).all()
+        assert (flat[FAIL, :width] >= lam).all()
+        keys, winner, fail = above[:, :2], above[:, WINNER].astype(np.int64), above[:, FAIL]
+        width = blocks
+    assert width == 1

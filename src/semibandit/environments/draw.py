@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
 
 BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED = 0, 1, 2, 3, 4, 5
@@ -41,7 +41,7 @@ _TWO_PI = 2.0 * math.pi
 _NO_ARM = -1
 
 
-@njit
+@kernel
 def mix64(z: np.uint64) -> Any:
     """SplitMix64's finaliser: a bijection; every input bit reaches every output bit. O(1)."""
     z = (z ^ (z >> _30)) * _MIX_1
@@ -49,7 +49,7 @@ def mix64(z: np.uint64) -> Any:
     return z ^ (z >> _31)
 
 
-@njit
+@kernel
 def uniform01(seed: np.uint64, arm: int, n: int, stream: int) -> Any:
     """Uniform number in [0, 1) with 53 bits, a pure function of its four integers. O(1).
 
@@ -63,7 +63,7 @@ def uniform01(seed: np.uint64, arm: int, n: int, stream: int) -> Any:
     return np.float64(np.int64(z >> _11)) * _TO_UNIT
 
 
-@njit
+@kernel
 def uniforms(seed: np.uint64, pulls: IntArray, arms: IntArray, out: FloatArray) -> None:
     """Uniform numbers for the next pull of arms[i], into column i of `out`. O(size of out).
 
@@ -77,14 +77,14 @@ def uniforms(seed: np.uint64, pulls: IntArray, arms: IntArray, out: FloatArray) 
             out[stream, i] = uniform01(seed, arm, n, stream)
 
 
-@njit
+@kernel
 def _normal(seed: np.uint64, arm: int, n: int, stream: int) -> Any:
     """Standard normal number from streams `stream` and `stream + 1` (Box and Muller). O(1)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform01(seed, arm, n, stream)))
     return radius * math.cos(_TWO_PI * uniform01(seed, arm, n, stream + 1))
 
 
-@njit
+@kernel
 def _log_gamma_variate(shape: float, seed: np.uint64, arm: int, n: int, which: int) -> Any:
     """Logarithm of a Gamma(shape, 1) number by Marsaglia and Tsang's rejection. Expected O(1).
 
@@ -110,7 +110,7 @@ def _log_gamma_variate(shape: float, seed: np.uint64, arm: int, n: int, which: i
         stream += 8
 
 
-@njit
+@kernel
 def _beta(a: float, b: float, seed: np.uint64, arm: int, n: int) -> Any:
     """Beta(a, b) number; a = 0 is the constant 0 and b = 0 the constant 1. Expected O(1)."""
     if a <= 0.0:
@@ -122,29 +122,29 @@ def _beta(a: float, b: float, seed: np.uint64, arm: int, n: int) -> Any:
     return 1.0 / (1.0 + math.exp(log_y - log_x))
 
 
-@njit
+@kernel
 def _clip(x: float, low: float, high: float) -> Any:
     return min(max(x, low), high)
 
 
-@njit
+@kernel
 def _bernoulli_reward(seed: np.uint64, low: float, high: float, probability: float, arm: int, n: int) -> Any:
     return high if uniform01(seed, arm, n, 0) < probability else low
 
 
-@njit
+@kernel
 def _beta_reward(seed: np.uint64, low: float, high: float, a: float, b: float, arm: int, n: int) -> Any:
     return _clip(low + (high - low) * _beta(a, b, seed, arm, n), low, high)
 
 
-@njit
+@kernel
 def _gaussian_reward(
     seed: np.uint64, low: float, high: float, location: float, sigma: float, arm: int, n: int
 ) -> Any:
     return _clip(location + sigma * _normal(seed, arm, n, 0), low, high)
 
 
-@njit
+@kernel
 def _noise_reward(
     seed: np.uint64, low: float, high: float, mean: float, half_width: float, arm: int, n: int
 ) -> Any:
@@ -152,19 +152,19 @@ def _noise_reward(
     return _clip(mean + half_width * (2.0 * uniform01(seed, arm, n, 0) - 1.0), low, high)
 
 
-@njit
+@kernel
 def _table_row(seed: np.uint64, size: int, arm: int, n: int) -> Any:
     i = np.int64(uniform01(seed, arm, n, 0) * size)
     # u * size may round up to size when the row is very long
     return min(i, size - 1)
 
 
-@njit
+@kernel
 def _round_level(seed: np.uint64, t: int) -> Any:
     return 2.0 * uniform01(seed, _NO_ARM, t, 0) - 1.0
 
 
-@njit
+@kernel
 def _correlated_reward(
     seed: np.uint64,
     low: float,
@@ -180,7 +180,7 @@ def _correlated_reward(
     return _clip(mean + half_width * (shared_part + own_weight * noise), low, high)
 
 
-@njit
+@kernel
 def draw_one(
     kind: int,
     seed: np.uint64,
@@ -218,7 +218,7 @@ def draw_one(
     return _correlated_reward(seed, low, high, p, q, shared_part, scalars[OWN], arm, n)
 
 
-@njit
+@kernel
 def draw_many(
     kind: int,
     seed: np.uint64,

@@ -37,7 +37,9 @@ def as_rewards(rewards: Any, n: int) -> FloatArray:
     return np.require(given, requirements=["C", "W", "A"])
 
 
-def explain(code: int, arms: IntArray, rewards: FloatArray, n_arms: int, low: float, high: float) -> Exception:
+def explain(
+    code: int, arms: IntArray, rewards: FloatArray, n_arms: int, low: float, high: float
+) -> Exception:
     """The error for a code of `engines._dispatch.check_feedback`."""
     kind, i = code & 3, code >> 2
     if kind == 1:
@@ -45,9 +47,7 @@ def explain(code: int, arms: IntArray, rewards: FloatArray, n_arms: int, low: fl
     value = rewards[i]
     if not np.isfinite(value):
         return RewardError(f"rewards[{i}] = {value} for arm {arms[i]}: rewards must be finite")
-    return RewardError(
-        f"rewards[{i}] = {value} for arm {arms[i]} is outside reward_range = ({low}, {high})"
-    )
+    return RewardError(f"rewards[{i}] = {value} for arm {arms[i]} is outside reward_range = ({low}, {high})")
 
 
 class Policy(ABC):

@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit.engines._dispatch import add_reward, engine_select, engine_touch
 from semibandit.engines.clocks import tick
 from semibandit.environments.draw import draw_one
@@ -33,7 +33,7 @@ def cycles(typingctx: Any) -> Any:
     return types.int64(), codegen
 
 
-@njit
+@kernel
 def run_rounds(state, clock, env, means, optimal, t, n_rounds, out, rewards, totals, ticks, log):  # type: ignore[no-untyped-def]
     """Play rounds t + 1 .. t + n_rounds. Changes the engine, the clock, the environment's counters,
     `totals` (cumulative regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of arms
