@@ -39,7 +39,34 @@ _EXPORTS: dict[str, str] = {
     "MissingExtraError": "semibandit.errors",
 }
 
-__all__ = ["__version__", *sorted(_EXPORTS)]
+__all__ = [
+    "CUCB",
+    "ArmError",
+    "Bernoulli",
+    "Beta",
+    "ClockError",
+    "Correlated",
+    "Environment",
+    "Gaussian",
+    "Graphic",
+    "Laminar",
+    "Linear",
+    "Matroid",
+    "MatroidError",
+    "MissingExtraError",
+    "ParameterError",
+    "Partition",
+    "Policy",
+    "RewardError",
+    "SemibanditError",
+    "Table",
+    "Transversal",
+    "Uniform",
+    "UniformNoise",
+    "__version__",
+    "compare",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,9 @@
 """The one place where kernels meet numba.
 
 `njit` compiles lazily (importing the package compiles nothing) and caches on disk. numba does not notice
-edits in a function that a cached kernel calls from another module and would then run stale code, so the
-cache directory is named after a hash of every source file of the package that holds kernels. Kernels compiled with bounds
-checks live in a directory of their own.
+edits in a function that a cached kernel calls from another module and would then run stale code, so the cache
+directory is named after a hash of every source file of the package that holds kernels. Kernels compiled with
+bounds checks live in a directory of their own.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def register_state(state_class: type, select: Any, touch: Any) -> None:
     """Make `select(state, lam, out)` and `touch(state, arm)` the kernels of states of `state_class`."""
 
     def is_mine(state: Any) -> bool:
-        return isinstance(state, types.BaseNamedTuple) and state.instance_class is state_class
+        named: Any = types.BaseNamedTuple  # type: ignore[attr-defined]
+        return isinstance(state, named) and state.instance_class is state_class
 
     # numba wants the same, unannotated signature here and in the implementation.
     @overload(engine_select, jit_options=_OPTIONS)

@@ -43,7 +43,7 @@ def make_handle(state: tuple[Any, ...]) -> IntArray:
 def opener(state_class: Any, fields: str) -> Any:
     """A function for kernels that turns a handle into a `state_class` whose arrays are as `layout` says."""
     arrays = [types.Array(_DTYPES[f[0]], int(f[1:]), "C") for f in fields.split()]
-    state_type = types.NamedTuple(arrays, state_class)
+    state_type = types.NamedTuple(arrays, state_class)  # type: ignore[attr-defined]
     if len(arrays) != len(state_class._fields):
         raise TypeError(f"{state_class.__name__} has {len(state_class._fields)} fields, not {len(arrays)}")
 

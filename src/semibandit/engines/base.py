@@ -157,7 +157,8 @@ class Engine(ABC):
     def _is_deleted(self, ids: IntArray) -> npt.NDArray[np.bool_]:
         if self._deleted is None:
             return np.zeros(ids.shape, dtype=np.bool_)
-        return self._deleted[ids] != 0
+        gone: npt.NDArray[np.bool_] = self._deleted[ids] != 0
+        return gone
 
     def _mark_deleted(self, ids: IntArray, value: bool) -> None:
         if self._deleted is None:

@@ -17,15 +17,14 @@ from semibandit._jit import inline_kernel, kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
 from semibandit.engines._handle import make_handle, opener
+from semibandit.engines._simd import ABSENT, LANES
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kept_order import merge_sort
 from semibandit.engines.resolve_scan import sort_ids
 from semibandit.engines.tournament import (
-    ABSENT,
     FAIL,
     KEY_ALPHA,
     KEY_BETA,
-    LANES,
     WINNER,
     absent_leaves,
     absent_nodes,

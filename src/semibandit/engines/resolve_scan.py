@@ -46,8 +46,8 @@ def _sift_down(weight, arm, first, n, i):  # type: ignore[no-untyped-def]
         if c >= n:
             break
         if c + 1 < n:
-            l, r = first + c, first + c + 1
-            if weight[r] < weight[l] or (weight[r] == weight[l] and arm[r] > arm[l]):
+            x, y = first + c, first + c + 1
+            if weight[y] < weight[x] or (weight[y] == weight[x] and arm[y] > arm[x]):
                 c += 1
         if weight[first + c] < w or (weight[first + c] == w and arm[first + c] > a):
             weight[first + i] = weight[first + c]

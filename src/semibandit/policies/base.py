@@ -96,6 +96,7 @@ class Policy(ABC):
 
     def reseed(self, seed: int) -> None:
         """Start the policy's own randomness anew; nothing to do for a deterministic policy."""
+        del seed
 
     @property
     @abstractmethod

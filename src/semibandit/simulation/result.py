@@ -97,8 +97,9 @@ class Comparison:
 
     def summary(self) -> list[dict[str, Any]]:
         """A row per policy: final regret, its standard error, microseconds a round, path."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for name, runs in self.runs.items():
+            about: dict[str, Any] = {k: runs[0].about[k] for k in ("engine", "clock") if k in runs[0].about}
             rows.append(
                 {
                     "policy": name,
@@ -110,7 +111,7 @@ class Comparison:
                     "select_us": float(np.median([1e6 * r.select_seconds[-1] / r.rounds[-1] for r in runs])),
                     "update_us": float(np.median([1e6 * r.update_seconds[-1] / r.rounds[-1] for r in runs])),
                     "path": runs[0].path,
-                    **{k: runs[0].about[k] for k in ("engine", "clock") if k in runs[0].about},
+                    **about,
                 }
             )
         return rows

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit._records import IntArray
 from semibandit.engines.base import CompiledEngine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError
@@ -158,8 +158,7 @@ def _compiled(
         policy._t = int(run_rounds(state, policy._clock, world, *arguments))
 
     play(0, 0)  # compiles or loads the kernel before any clock runs
-    columns: list[FloatArray] = [np.zeros(len(marks)) for _ in range(4)]
-    regret, reward, select_seconds, update_seconds = columns
+    regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
     done, chunk = 0, 64
     spent_select = spent_update = 0.0
     for i, mark in enumerate(marks):
@@ -185,15 +184,16 @@ def _compiled(
         select_seconds[i], update_seconds[i] = spent_select, spent_update
     engine._lam = policy.confidence_width
     env._round = policy._t
-    return SimulationResult(policy.name, marks, *columns, path="compiled")
+    return SimulationResult(
+        policy.name, marks, regret, reward, select_seconds, update_seconds, path="compiled"
+    )
 
 
 def _stepwise(
     policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
 ) -> SimulationResult:
     _warm_up(policy, env)
-    columns: list[FloatArray] = [np.zeros(len(marks)) for _ in range(4)]
-    regret, reward, select_seconds, update_seconds = columns
+    regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
     clock = time.perf_counter_ns
     lost = gained = 0.0
     in_select = in_update = 0
@@ -218,7 +218,9 @@ def _stepwise(
             i += 1
         if done & 255 == 0:
             bar.at(done)
-    return SimulationResult(policy.name, marks, *columns, path="stepwise")
+    return SimulationResult(
+        policy.name, marks, regret, reward, select_seconds, update_seconds, path="stepwise"
+    )
 
 
 def _warm_up(policy: Policy, env: Environment) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from semibandit._jit import njit
 from semibandit.engines.dynamic._chords import (
-    CAP,
     COUNT,
     DIRTY,
     LEFT,
@@ -29,6 +28,7 @@ from semibandit.engines.dynamic._chords import (
     touch,
     view,
 )
+from semibandit.engines.dynamic._forest import ascend
 from semibandit.engines.dynamic._order import ahead
 from semibandit.engines.dynamic._seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
 
@@ -44,7 +44,7 @@ def _seat_spare(arm: int, end0: int, end1: int, graph: Any, seats: Any, verts: A
     seats[spare, UP] = LOOSE
     # A vertex always has an edge of the forest, and any half-edge of a vertex is a place to stand at it.
     insert_spare(verts[end0, FIRST], verts[end1, FIRST], graph)
-    return np.int64(spare)
+    return spare
 
 
 @njit
@@ -58,27 +58,25 @@ def _unseat(seat: int, graph: Any, seats: Any, verts: Any) -> None:
 
 
 @njit
-def chord_risen(
-    seat: int, arm: int, moved: bool, end0: int, end1: int, k: int, seats: Any, verts: Any, weight: Any, chords: Any
-) -> int:
-    """As `walk_risen`, in graph k of `chords` (heads, pool)."""
-    heads, pool = chords
+def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> int:
+    """As `walk_risen`, in graph k."""
     graph = view(k, heads, pool)
-    up = seats[seat, UP]
-    if moved:
-        spare = _seat_spare(arm, end0, end1, graph, seats, verts)
+    seat = task[0]
+    up = np.int64(seats[seat, UP])
+    if task[2] != 0:
+        spare = _seat_spare(task[1], task[3], task[4], graph, seats, verts)
         if up != LOOSE:
             exchange(seat, spare, graph)
             seats[seat, UP] = LOOSE
             seats[spare, UP] = up
         _unseat(seat, graph, seats, verts)
-    seats[seat, ARM] = arm
+    seats[seat, ARM] = task[1]
     touch(seat, graph)
     settle(graph, seats, weight)
     if up != LOOSE:
         return seat
     out = best_interlacing(seat, graph, seats, weight)
-    if not ahead(weight, arm, seats[out, ARM]):
+    if not ahead(weight, task[1], seats[out, ARM]):
         return -1
     exchange(seat, out, graph)
     seats[seat, UP] = seats[out, UP]
@@ -88,18 +86,17 @@ def chord_risen(
 
 
 @njit
-def chord_fallen(
-    seat: int, arm: int, moved: bool, end0: int, end1: int, k: int, seats: Any, verts: Any, weight: Any, chords: Any
-) -> int:
-    """As `walk_fallen`, in graph k of `chords` (heads, pool)."""
-    heads, pool = chords
+def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> int:
+    """As `walk_fallen`, in graph k."""
     graph = view(k, heads, pool)
-    up = seats[seat, UP]
-    spare = np.int64(heads[k, SPARE])
+    seat = task[0]
+    moved = task[2] != 0
+    up = np.int64(seats[seat, UP])
+    spare = heads[k, SPARE]
     if moved:
-        _seat_spare(arm, end0, end1, graph, seats, verts)
+        _seat_spare(task[1], task[3], task[4], graph, seats, verts)
     else:
-        seats[seat, ARM] = arm
+        seats[seat, ARM] = task[1]
         touch(seat, graph)
     if up == LOOSE:
         if moved:
@@ -108,7 +105,7 @@ def chord_fallen(
         return -1
     settle(graph, seats, weight)
     best = best_interlacing(seat, graph, seats, weight)
-    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], arm)):
+    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], task[1])):
         return seat
     exchange(seat, best, graph)
     seats[best, UP] = up
@@ -116,15 +113,27 @@ def chord_fallen(
     if moved:
         _unseat(seat, graph, seats, verts)
         if best == spare:
-            best = np.int64(seat)
+            best = seat
     settle(graph, seats, weight)
     return best
 
 
 @njit
-def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, chords: Any) -> None:
+def chord_step(task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, base: Any) -> int:
+    """Carry a task through one chord graph. Changes all but `weight`."""
+    seat = task[0]
+    loose = seats[seat, UP] == LOOSE
+    k = -2 - np.int64(verts[seats[seat, END], TOP])
+    if task[5] != 0:
+        keeper = _chord_risen(task, k, seats, verts, weight, heads, pool)
+    else:
+        keeper = _chord_fallen(task, k, seats, verts, weight, heads, pool)
+    return ascend(keeper, loose, task, seats, verts, base)
+
+
+@njit
+def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> None:
     """Draw the diagram of graph k, whose vertices are first .. end - 1: walk around its forest. O(m)."""
-    heads, pool = chords
     graph = view(k, heads, pool)
     _, _, where, buf, line, rows, vecs = graph
     cap, q = buf.shape

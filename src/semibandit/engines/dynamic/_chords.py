@@ -65,9 +65,9 @@ COUNT, ORDER, RANK, LEFT, RIGHT, DIRTY, SCRATCH = 0, 1, 2, 3, 4, 5, 6
 @njit
 def _prefer(kind: int, a: int, b: int, seats: Any, weight: Any) -> int:
     """The better of two chords of a kind: the heavier if loose, the lighter in the forest; -1 is nobody."""
-    if a < 0:
+    if a < 0 or a == b:
         return b
-    if b < 0 or a == b:
+    if b < 0:
         return a
     heavier = ahead(weight, seats[a, ARM], seats[b, ARM])
     return a if heavier == (kind == 0) else b
@@ -90,7 +90,7 @@ def _open_after(rank: int, graph: Any) -> int:
     """Take a free chunk into the order behind the chunk of this rank. O(chunks)."""
     k, heads, _, _, line, _, _ = graph
     live = heads[k, LIVE]
-    chunk = line[ORDER, live]
+    chunk = np.int64(line[ORDER, live])
     for r in range(live, rank + 1, -1):
         c = line[ORDER, r - 1]
         line[ORDER, r] = c
@@ -145,7 +145,7 @@ def _merge_small(graph: Any) -> None:
     r = 0
     while r + 1 < heads[k, LIVE]:
         a = line[ORDER, r]
-        b = line[ORDER, r + 1]
+        b = np.int64(line[ORDER, r + 1])
         size = line[COUNT, a]
         more = line[COUNT, b]
         if size + more > q:
@@ -265,11 +265,11 @@ def _fill_rows(graph: Any, seats: Any, weight: Any) -> None:
         if line[DIRTY, c] == 0 or line[RANK, c] < 0:
             continue
         for i in range(line[COUNT, c]):
-            h = buf[c, i]
+            h = np.int64(buf[c, i])
             s = h >> 1
             d = where[h ^ 1] // q
             kind = _kind(s, seats)
-            best = _prefer(kind, rows[kind, c, d], s, seats, weight)
+            best = _prefer(kind, np.int64(rows[kind, c, d]), s, seats, weight)
             rows[kind, c, d] = best
             rows[kind, d, c] = best
 
@@ -289,9 +289,9 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
     live = heads[k, LIVE]
     size = 0
     for r in range(live):
-        c = line[ORDER, r]
+        c = np.int64(line[ORDER, r])
         last = -1
-        while size > 0 and _hash(stack[size - 1]) < _hash(c):
+        while size > 0 and _hash(np.int64(stack[size - 1])) < _hash(c):
             size -= 1
             last = stack[size]
         left[c] = last
@@ -329,11 +329,11 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
             for j in range(cap if stale else changed):
                 # Where the node's own chunks are as they were, only the columns of dirty chunks can differ.
                 d = j if stale else stack[j]
-                best = rows[kind, c, d]
+                best = np.int64(rows[kind, c, d])
                 if a >= 0:
-                    best = _prefer(kind, best, vecs[kind, a, d], seats, weight)
+                    best = _prefer(kind, best, np.int64(vecs[kind, a, d]), seats, weight)
                 if b >= 0:
-                    best = _prefer(kind, best, vecs[kind, b, d], seats, weight)
+                    best = _prefer(kind, best, np.int64(vecs[kind, b, d]), seats, weight)
                 vecs[kind, c, d] = best
     line[DIRTY, :] = 0
 
@@ -344,7 +344,7 @@ def _best_outside(cells: Any, kind: int, lo: int, hi: int, best: int, line: Any,
     for d in range(cells.size):
         r = line[RANK, d]
         if cells[d] >= 0 and (r < lo or r > hi):
-            best = _prefer(kind, best, cells[d], seats, weight)
+            best = _prefer(kind, best, np.int64(cells[d]), seats, weight)
     return best
 
 
@@ -364,11 +364,11 @@ def best_interlacing(seat: int, graph: Any, seats: Any, weight: Any) -> int:
     if first > last:
         first, last = last, first
         c, d = d, c
-    best = -1
+    best = np.int64(-1)
     for side in range(2 if c != d else 1):
         e = c if side == 0 else d
         for i in range(line[COUNT, e]):
-            h = buf[e, i]
+            h = np.int64(buf[e, i])
             s = h >> 1
             if s == seat or _kind(s, seats) != kind:
                 continue
@@ -384,7 +384,7 @@ def best_interlacing(seat: int, graph: Any, seats: Any, weight: Any) -> int:
     # inside [lo, hi], then along the two edges of the range.
     node = np.int64(line[ORDER, 0])
     for r in range(lo, hi + 1):
-        if r == lo or _hash(line[ORDER, r]) > _hash(node):
+        if r == lo or _hash(np.int64(line[ORDER, r])) > _hash(node):
             node = np.int64(line[ORDER, r])
     best = _best_outside(rows[kind, node], kind, lo - 1, hi + 1, best, line, seats, weight)
     for side in range(2):

@@ -1,75 +1,96 @@
-"""One change of weight in the dynamic maximum spanning forest, from the leaf of the sparsification tree up."""
+"""One change of weight in the dynamic maximum spanning forest, from the leaf of the sparsification tree up.
+
+What is under way is written on a TASK: the seat concerned, the arm that now sits (or shall sit) there, whether it
+is another edge than before and where its ends then are, and whether the change is upwards. Graphs too large for
+walking are left to `_chord_forest`, compiled only where they occur: `climb` stops in front of one.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from semibandit._jit import njit
-from semibandit.engines.dynamic._chord_forest import chord_fallen, chord_risen
 from semibandit.engines.dynamic._order import replay
 from semibandit.engines.dynamic._seats import ARM, END, LIFT, LOOSE, NODE, OFF, SEAT, TOP, UP
 from semibandit.engines.dynamic._walk import walk_fallen, walk_risen
 
+PLACE, WHO, MOVED, END0, END1, RISING = 0, 1, 2, 3, 4, 5  # entries of a task
+SAME, CHANGED, CHORDS, GO_ON = 0, 1, 2, 3  # done, base as before; done, base changed; a chord graph is next; go on
+
 
 @njit
-def set_one(arm: int, new: float, weight: Any, lanes: Any, trees: Any, chords: Any, work: Any) -> int:
-    """Give `arm` the weight `new`; 1 if the base changed.
+def ascend(keeper: int, loose: bool, task: Any, seats: Any, verts: Any, base: Any) -> int:
+    """Hand a task on to the parent graph. O(1). Changes `task`, at the root `base`.
 
-    `lanes` is (arm table, tournaments of parallel edges), `trees` (seats, vertices), `chords` (heads, pool) and
-    `work` (queue, base). Changes everything. O(log K) and a repair of one graph a level, until nothing changes.
+    `keeper` is the seat by which the parent is concerned (-1: by none), `loose` tells whether the edge of the
+    task was outside the forest before.
     """
+    if keeper < 0:
+        return SAME
+    # The parent's seat changes hands, rather than weight, once another edge has come in below.
+    if loose or keeper != task[PLACE]:
+        task[MOVED] = 1
+    arm = np.int64(seats[keeper, ARM])
+    up = np.int64(seats[keeper, UP])
+    if up < LOOSE:
+        if base[-2 - up] == arm:
+            return SAME
+        base[-2 - up] = arm
+        return CHANGED
+    task[PLACE] = up
+    task[WHO] = arm
+    task[END0] = verts[seats[keeper, END], LIFT]
+    task[END1] = verts[seats[keeper, END + 1], LIFT]
+    return GO_ON
+
+
+@njit
+def climb(task: Any, weight: Any, seats: Any, verts: Any, queue: Any, base: Any) -> int:
+    """Carry a task up until it is done or a chord graph is next. O(n) a level. Changes all but `weight`."""
+    state = GO_ON
+    while state == GO_ON:
+        seat = task[PLACE]
+        if verts[seats[seat, END], TOP] < -1:
+            return CHORDS
+        loose = seats[seat, UP] == LOOSE
+        if task[RISING] != 0:
+            keeper = walk_risen(task, seats, verts, weight)
+        else:
+            keeper = walk_fallen(task, seats, verts, weight, queue)
+        state = ascend(keeper, loose, task, seats, verts, base)
+    return state
+
+
+@njit
+def set_one(arm: int, new: float, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any) -> int:
+    """Give `arm` the weight `new` and `climb`. `trees` is (seats, vertices), `work` (queue, base)."""
     old = weight[arm]
     weight[arm] = new
-    arms, win = lanes
     seat = arms[arm, SEAT]
     if new == old or seat < 0:
-        return 0
-    rising = new > old
-    if arms[arm, OFF] >= 0:
+        return SAME
+    who = np.int64(arm)
+    off = arms[arm, OFF]
+    if off >= 0:
         # Of parallel edges only the champion is seated.
-        off = arms[arm, OFF]
         before = win[off + 1]
-        replay(arm, off, arms[arm, NODE], win, weight)
-        champion = win[off + 1]
-        if champion == before and champion != arm:
-            return 0
-        arm = champion
-    seats, verts = trees
-    queue, base = work
-    moved = False
-    end0 = -1
-    end1 = -1
-    while True:
-        loose = seats[seat, UP] == LOOSE
-        graph = -2 - verts[seats[seat, END], TOP]
-        if graph >= 0:
-            if rising:
-                keeper = chord_risen(seat, arm, moved, end0, end1, graph, seats, verts, weight, chords)
-            else:
-                keeper = chord_fallen(seat, arm, moved, end0, end1, graph, seats, verts, weight, chords)
-        elif rising:
-            keeper = walk_risen(seat, arm, moved, end0, end1, seats, verts, weight)
-        else:
-            keeper = walk_fallen(seat, arm, moved, end0, end1, seats, verts, weight, queue)
-        if keeper < 0:
-            return 0
-        # The parent's seat changes hands, rather than weight, once another edge has come in below.
-        moved = moved or loose or keeper != seat
-        arm = seats[keeper, ARM]
-        up = seats[keeper, UP]
-        if up < LOOSE:
-            changed = 1 if base[-2 - up] != arm else 0
-            base[-2 - up] = arm
-            return changed
-        end0 = verts[seats[keeper, END], LIFT]
-        end1 = verts[seats[keeper, END + 1], LIFT]
-        seat = up
+        replay(who, off, arms[arm, NODE], win, weight)
+        who = np.int64(win[off + 1])
+        if who == before and who != arm:
+            return SAME
+    task[PLACE] = seat
+    task[WHO] = who
+    task[MOVED] = 0
+    task[RISING] = 1 if new > old else 0
+    return climb(task, weight, trees[0], trees[1], work[0], work[1])
 
 
 @njit
-def set_many(ids: Any, new: Any, weight: Any, lanes: Any, trees: Any, chords: Any, work: Any) -> int:
-    """`set_one` for each of `ids` in turn; how many times the base changed."""
+def set_many(ids: Any, new: Any, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any) -> int:
+    """`set_one` for each of `ids` in turn, where there are no chord graphs; how often the base changed."""
     count = 0
     for i in range(ids.size):
-        count += set_one(ids[i], new[i], weight, lanes, trees, chords, work)
+        count += set_one(ids[i], new[i], weight, arms, win, task, trees, work)
     return count

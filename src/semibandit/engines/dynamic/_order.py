@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from semibandit._jit import njit
 
 
@@ -46,7 +48,7 @@ def replay(arm: int, off: int, place: int, win: Any, weight: Any) -> bool:
     """
     i = place >> 1
     while i > 0:
-        champion = better(weight, win[off + 2 * i], win[off + 2 * i + 1])
+        champion = better(weight, np.int64(win[off + 2 * i]), np.int64(win[off + 2 * i + 1]))
         if win[off + i] == champion and champion != arm:
             return False
         win[off + i] = champion
@@ -58,4 +60,4 @@ def replay(arm: int, off: int, place: int, win: Any, weight: Any) -> bool:
 def play_all(off: int, n: int, win: Any, weight: Any) -> None:
     """Fill a tournament of n places, all set, from the bottom. O(n). Changes `win`."""
     for i in range(n - 1, 0, -1):
-        win[off + i] = better(weight, win[off + 2 * i], win[off + 2 * i + 1])
+        win[off + i] = better(weight, np.int64(win[off + 2 * i]), np.int64(win[off + 2 * i + 1]))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from semibandit._jit import njit
 from semibandit.engines.dynamic._order import ahead
 from semibandit.engines.dynamic._seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
@@ -17,14 +19,14 @@ from semibandit.engines.dynamic._seats import ARM, END, FIRST, LOOSE, MARK, NEXT
 @njit(inline="always")
 def _across(seat: int, v: int, seats: Any) -> int:
     """The other end of a seat's edge."""
-    return seats[seat, END] + seats[seat, END + 1] - v
+    return np.int64(seats[seat, END]) + seats[seat, END + 1] - v
 
 
 @njit
 def _lower_end(seat: int, seats: Any, verts: Any) -> int:
     """The end of a forest edge that is the child of the other end."""
-    v = seats[seat, END]
-    return v if verts[v, TOP] == seat else seats[seat, END + 1]
+    v = np.int64(seats[seat, END])
+    return v if verts[v, TOP] == seat else np.int64(seats[seat, END + 1])
 
 
 @njit
@@ -32,7 +34,7 @@ def _hang(v: int, seat: int, lower: int, seats: Any, verts: Any) -> None:
     """Make v, which is below `lower`, the root of the part below `lower`, with `seat` above it. O(path)."""
     above = seat
     while True:
-        old = verts[v, TOP]
+        old = np.int64(verts[v, TOP])
         verts[v, TOP] = above
         if v == lower:
             return
@@ -46,7 +48,7 @@ def _below(v: int, lower: int, seats: Any, verts: Any) -> bool:
     while v != lower:
         if verts[v, TOP] < 0:
             return False
-        v = _across(verts[v, TOP], v, seats)
+        v = _across(np.int64(verts[v, TOP]), v, seats)
     return True
 
 
@@ -62,25 +64,25 @@ def _lightest_between(u: int, v: int, seats: Any, verts: Any, weight: Any) -> An
     verts[b, MARK] = 2
     while True:
         if verts[a, TOP] >= 0:
-            a = _across(verts[a, TOP], a, seats)
+            a = _across(np.int64(verts[a, TOP]), a, seats)
             if verts[a, MARK] == 2:
                 meet = a
                 break
             verts[a, MARK] = 1
         if verts[b, TOP] >= 0:
-            b = _across(verts[b, TOP], b, seats)
+            b = _across(np.int64(verts[b, TOP]), b, seats)
             if verts[b, MARK] == 1:
                 meet = b
                 break
             verts[b, MARK] = 2
-    lightest = -1
-    below = -1
+    lightest = np.int64(-1)
+    below = np.int64(-1)
     for leg in range(2):
         start = u if leg == 0 else v
         x = start
         while x != meet:
             verts[x, MARK] = 0
-            s = verts[x, TOP]
+            s = np.int64(verts[x, TOP])
             if lightest < 0 or ahead(weight, seats[lightest, ARM], seats[s, ARM]):
                 lightest = s
                 below = start
@@ -88,7 +90,7 @@ def _lightest_between(u: int, v: int, seats: Any, verts: Any, weight: Any) -> An
         while verts[x, MARK] != 0:
             verts[x, MARK] = 0
             if verts[x, TOP] >= 0:
-                x = _across(verts[x, TOP], x, seats)
+                x = _across(np.int64(verts[x, TOP]), x, seats)
     return lightest, below
 
 
@@ -154,7 +156,7 @@ def _mark_smaller_side(seat: int, seats: Any, verts: Any, queue: Any) -> Any:
 @njit
 def _heaviest_across(first: int, end: int, seats: Any, verts: Any, weight: Any, queue: Any) -> int:
     """The heaviest loose edge with exactly one end marked; the marked vertices are in `queue`. O(their edges)."""
-    best = -1
+    best = np.int64(-1)
     for j in range(first, end):
         half_edge = verts[queue[j], FIRST]
         while half_edge >= 0:
@@ -162,39 +164,35 @@ def _heaviest_across(first: int, end: int, seats: Any, verts: Any, weight: Any, 
             i = half_edge & 1
             if seats[s, UP] == LOOSE and verts[seats[s, END + 1 - i], MARK] == 0:
                 if best < 0 or ahead(weight, seats[s, ARM], seats[best, ARM]):
-                    best = s
+                    best = np.int64(s)
             half_edge = seats[s, NEXT + i]
     return best
 
 
 @njit
-def _hang_by_mark(seat: int, lower: int, marked: bool, seats: Any, verts: Any) -> None:
-    """`_hang` the part below `lower` by `seat`; `marked` tells whether that part is the marked one."""
-    v = seats[seat, END]
-    if (verts[v, MARK] == 1) != marked:
-        v = seats[seat, END + 1]
-    _hang(v, seat, lower, seats, verts)
+def walk_risen(task: Any, seats: Any, verts: Any, weight: Any) -> int:
+    """One graph's forest after the edge at a seat got heavier, or (moved) gave way to a heavier edge.
 
-
-@njit
-def walk_risen(seat: int, arm: int, moved: bool, end0: int, end1: int, seats: Any, verts: Any, weight: Any) -> int:
-    """One graph's forest after the edge at `seat` got heavier, or (moved) gave way to a heavier edge.
-
-    Returns the seat by which the parent graph is concerned, or -1 if it is not.
+    Takes a task (see `_forest`). Returns the seat by which the parent graph is concerned, or -1 if it is not.
     """
+    seat = task[0]
+    arm = task[1]
+    moved = task[2] != 0
     if seats[seat, UP] != LOOSE:
         if moved:
-            # The parent of a graph in which `arm` displaced the seat's edge: here it displaces it as well.
+            # The edge displaced what sat here in the child graph: so it does in this forest.
             lower = _lower_end(seat, seats, verts)
-            v = end0 if _below(end0, lower, seats, verts) else end1
-            reseat(seat, arm, end0, end1, seats, verts)
+            v = task[3] if _below(task[3], lower, seats, verts) else task[4]
+            reseat(seat, arm, task[3], task[4], seats, verts)
             _hang(v, seat, lower, seats, verts)
         seats[seat, ARM] = arm
         return seat
     if moved:
-        reseat(seat, arm, end0, end1, seats, verts)
+        reseat(seat, arm, task[3], task[4], seats, verts)
     seats[seat, ARM] = arm
-    out, v = _lightest_between(seats[seat, END], seats[seat, END + 1], seats, verts, weight)
+    u = np.int64(seats[seat, END])
+    v = np.int64(seats[seat, END + 1])
+    out, v = _lightest_between(u, v, seats, verts, weight)
     if not ahead(weight, arm, seats[out, ARM]):
         return -1
     _hang(v, seat, _lower_end(out, seats, verts), seats, verts)
@@ -204,26 +202,27 @@ def walk_risen(seat: int, arm: int, moved: bool, end0: int, end1: int, seats: An
 
 
 @njit
-def walk_fallen(
-    seat: int, arm: int, moved: bool, end0: int, end1: int, seats: Any, verts: Any, weight: Any, queue: Any
-) -> int:
-    """One graph's forest after the edge at `seat` got lighter, or (moved) gave way to a lighter edge.
+def walk_fallen(task: Any, seats: Any, verts: Any, weight: Any, queue: Any) -> int:
+    """One graph's forest after the edge at a seat got lighter, or (moved) gave way to a lighter edge.
 
-    Returns the seat by which the parent graph is concerned, or -1 if it is not.
+    Takes a task (see `_forest`). Returns the seat by which the parent graph is concerned, or -1 if it is not.
     """
+    seat = task[0]
+    arm = task[1]
+    moved = task[2] != 0
     if seats[seat, UP] == LOOSE:
         if moved:
-            reseat(seat, arm, end0, end1, seats, verts)
+            reseat(seat, arm, task[3], task[4], seats, verts)
         seats[seat, ARM] = arm
         return -1
     first, end = _mark_smaller_side(seat, seats, verts, queue)
     best = _heaviest_across(first, end, seats, verts, weight, queue)
     lower = _lower_end(seat, seats, verts)
     marked = verts[lower, MARK] == 1
-    stays = not moved
+    stays = True
     if moved:
-        stays = verts[end0, MARK] != verts[end1, MARK]
-        reseat(seat, arm, end0, end1, seats, verts)
+        stays = verts[task[3], MARK] != verts[task[4], MARK]
+        reseat(seat, arm, task[3], task[4], seats, verts)
     seats[seat, ARM] = arm
     keeper = seat
     if best >= 0 and (not stays or ahead(weight, seats[best, ARM], arm)):
@@ -231,7 +230,11 @@ def walk_fallen(
         seats[seat, UP] = LOOSE
         keeper = best
     if moved or keeper != seat:
-        _hang_by_mark(keeper, lower, marked, seats, verts)
+        # Hang the part below the cut by its end of the edge that keeps it.
+        v = np.int64(seats[keeper, END])
+        if (verts[v, MARK] == 1) != marked:
+            v = np.int64(seats[keeper, END + 1])
+        _hang(v, keeper, lower, seats, verts)
     for j in range(first, end):
         verts[queue[j], MARK] = 0
     return keeper

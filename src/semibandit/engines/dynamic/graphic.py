@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit._records import FloatArray, IntArray
-from semibandit.engines.dynamic._chord_forest import lay_out
+from semibandit.engines.dynamic._chord_forest import chord_step, lay_out
 from semibandit.engines.dynamic._chords import pool_size
-from semibandit.engines.dynamic._forest import set_many, set_one
+from semibandit.engines.dynamic._forest import CHANGED, CHORDS, GO_ON, climb, set_many, set_one
 from semibandit.engines.dynamic._sparsify import (
     crown,
     interleave,
@@ -71,17 +71,27 @@ class DynamicGraphic(DynamicBase):
         self._trees = seats, self._verts
         self._chords = heads, np.full(total, -1, dtype=np.int32)
         self._work = np.empty(2 * int(self._widths.max()), dtype=np.int64), base
+        self._task = np.zeros(6, dtype=np.int64)
         for k, z in enumerate(big):
             first = int(self._nodes[z, 6])
-            lay_out(k, first, first + int(self._widths[z]), seats, self._verts, self._weight, self._chords)
+            lay_out(k, first, first + int(self._widths[z]), seats, self._verts, self._weight, *self._chords)
 
     def _set_weight(self, arm: int, weight: float) -> None:
-        state = self._lanes, self._trees, self._chords, self._work
-        self._exchanged(set_one(arm, weight, self._weight, *state))
+        state = set_one(arm, weight, self._weight, *self._lanes, self._task, self._trees, self._work)
+        while state == CHORDS:
+            state = chord_step(self._task, self._weight, *self._trees, *self._chords, self._work[1])
+            if state == GO_ON:
+                state = climb(self._task, self._weight, *self._trees, *self._work)
+        if state == CHANGED:
+            self._exchanged(1)
 
     def _apply(self, arms: IntArray, weights: FloatArray) -> None:
-        state = self._lanes, self._trees, self._chords, self._work
-        self._exchanged(set_many(arms, weights, self._weight, *state))
+        if len(self._chords[0]):
+            for arm, weight in zip(arms.tolist(), weights.tolist(), strict=True):
+                self._set_weight(arm, weight)
+            return
+        args = (self._weight, *self._lanes, self._task, self._trees, self._work)
+        self._exchanged(set_many(arms, weights, *args))
 
     def _members(self) -> IntArray:
         return self._work[1]

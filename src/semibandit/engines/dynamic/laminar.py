@@ -31,14 +31,21 @@ LIGHTEST, CHALLENGER = 0, 1  # tournament nodes
 
 
 @njit
+def _match(left: int, win: Any, weight: Any) -> Any:
+    """What the parent of the tournament nodes `left` and `left + 1` shows. O(1)."""
+    low = worse(weight, np.int64(win[left, LIGHTEST]), np.int64(win[left + 1, LIGHTEST]))
+    high = better(weight, np.int64(win[left, CHALLENGER]), np.int64(win[left + 1, CHALLENGER]))
+    return low, high
+
+
+@njit
 def _climb(arm: int, family: int, place: int, fams: Any, win: Any, weight: Any) -> bool:
     """Replay the matches above `place` after a change of `arm`. False: the top is as before. Changes `win`."""
     off = fams[family, OFF]
     i = place >> 1
     while i > 0:
         left = off + 2 * i
-        low = worse(weight, win[left, LIGHTEST], win[left + 1, LIGHTEST])
-        high = better(weight, win[left, CHALLENGER], win[left + 1, CHALLENGER])
+        low, high = _match(left, win, weight)
         node = off + i
         if win[node, LIGHTEST] == low and win[node, CHALLENGER] == high and low != arm and high != arm:
             return False
@@ -115,9 +122,9 @@ def _set_one(arm: int, new: float, weight: Any, arms: Any, fams: Any, win: Any, 
     family = arms[arm, HOME]
     if arms[arm, SEAT] >= 0:
         if new < old:
-            rival = -1
+            rival = np.int64(-1)
             while family >= 0:
-                rival = better(weight, rival, win[fams[family, OFF] + 1, CHALLENGER])
+                rival = better(weight, rival, np.int64(win[fams[family, OFF] + 1, CHALLENGER]))
                 family = fams[family, PARENT]
             if rival >= 0 and ahead(weight, rival, arm):
                 _exchange(arm, rival, arms, fams, win, weight, members)
@@ -127,7 +134,7 @@ def _set_one(arm: int, new: float, weight: Any, arms: Any, fams: Any, win: Any, 
     if new > old:
         while fams[family, SLACK] > 0:
             family = fams[family, PARENT]
-        rival = win[fams[family, OFF] + 1, LIGHTEST]
+        rival = np.int64(win[fams[family, OFF] + 1, LIGHTEST])
         if rival >= 0 and ahead(weight, arm, rival):
             # Not yet replayed in its place as a challenger: the move out of that place does it.
             _exchange(rival, arm, arms, fams, win, weight, members)
@@ -228,8 +235,9 @@ def _plant(home: Any, up: Any, cap: Any, base: Any, weight: Any) -> Any:
         off = fams[f, OFF]
         for i in range(width[f] - 1, 0, -1):
             left = off + 2 * i
-            win[off + i, LIGHTEST] = worse(weight, win[left, LIGHTEST], win[left + 1, LIGHTEST])
-            win[off + i, CHALLENGER] = better(weight, win[left, CHALLENGER], win[left + 1, CHALLENGER])
+            low, high = _match(left, win, weight)
+            win[off + i, LIGHTEST] = low
+            win[off + i, CHALLENGER] = high
         if up[f] >= 0:
             fams[up[f], SLACK] -= cap[f] - fams[f, SLACK]
             _lift(-2, f, fams, win)

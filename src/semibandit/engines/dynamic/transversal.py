@@ -68,7 +68,7 @@ def _present(arm: int, who: int, indptr: Any, indices: Any, right: Any, edges: A
     for p in range(indptr[arm], indptr[arm + 1]):
         off = right[indices[p], OFF]
         win[off + edges[p, NODE]] = who
-        replay(arm, off, edges[p, NODE], win, weight)
+        replay(arm, off, np.int64(edges[p, NODE]), win, weight)
 
 
 @njit
@@ -81,13 +81,13 @@ def _replace_fallen(arm: int, right: Any, edges: Any, arms: Any, win: Any, weigh
     queue[0] = start
     right[start, MARK] = 1
     size = 1
-    best = -1
+    best = np.int64(-1)
     at = -1
     i = 0
     while i < size:
         r = queue[i]
         i += 1
-        rival = win[right[r, OFF] + 1]
+        rival = np.int64(win[right[r, OFF] + 1])
         if rival >= 0 and (best < 0 or ahead(weight, rival, best)):
             best = rival
             at = r
