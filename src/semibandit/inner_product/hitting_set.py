@@ -171,9 +171,10 @@ def count_cells(n_alpha: int, n_beta: int | None = None, *, copies: bool = True)
 class HittingSet:
     """Cells of the closed positive quadrant for the dominating points of a `Rounding` and their copies.
 
-    ``copies=False`` leaves out the 1/(1+eta) copies, which only the regret analysis needs (Corollary
-    covering-new). ``square=True`` uses W bins for both coordinates, as the paper does, instead of the bins
-    that features within the bounds can reach; the cells are then finer than needed but equally right.
+    ``copies=False`` leaves out the 1/(1+eta) copies (Corollary covering-new), which matter only if the
+    dynamic algorithm is approximate (docs/theory.md). ``square=True`` uses W bins for both coordinates, as
+    the paper does, instead of the bins that features within the bounds can reach; the cells are then finer
+    than needed but equally right.
 
     Cell i holds the queries (q1, q2) whose slope q2 / q1 lies in [breakpoints[i-1], breakpoints[i]), and its
     direction is (1, slopes[i]), the (geometric) middle. A query on a boundary belongs to the closure of two
