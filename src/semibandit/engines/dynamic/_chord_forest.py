@@ -58,9 +58,9 @@ def _unseat(seat: int, graph: Any, seats: Any, verts: Any) -> None:
 
 
 @njit
-def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> int:
+def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> int:
     """As `walk_risen`, in graph k."""
-    graph = view(k, heads, pool)
+    graph = view(k, heads, pool, keys)
     seat = task[0]
     up = np.int64(seats[seat, UP])
     if task[2] != 0:
@@ -86,9 +86,9 @@ def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: 
 
 
 @njit
-def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> int:
+def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> int:
     """As `walk_fallen`, in graph k."""
-    graph = view(k, heads, pool)
+    graph = view(k, heads, pool, keys)
     seat = task[0]
     moved = task[2] != 0
     up = np.int64(seats[seat, UP])
@@ -119,23 +119,23 @@ def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads:
 
 
 @njit
-def chord_step(task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, base: Any) -> int:
+def chord_step(task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, keys: Any, base: Any) -> int:
     """Carry a task through one chord graph. Changes all but `weight`."""
     seat = task[0]
     loose = seats[seat, UP] == LOOSE
     k = -2 - np.int64(verts[seats[seat, END], TOP])
     if task[5] != 0:
-        keeper = _chord_risen(task, k, seats, verts, weight, heads, pool)
+        keeper = _chord_risen(task, k, seats, verts, weight, heads, pool, keys)
     else:
-        keeper = _chord_fallen(task, k, seats, verts, weight, heads, pool)
+        keeper = _chord_fallen(task, k, seats, verts, weight, heads, pool, keys)
     return ascend(keeper, loose, task, seats, verts, base)
 
 
 @njit
-def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any) -> None:
+def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> None:
     """Draw the diagram of graph k, whose vertices are first .. end - 1: walk around its forest. O(m)."""
-    graph = view(k, heads, pool)
-    _, _, where, buf, line, rows, vecs = graph
+    graph = view(k, heads, pool, keys)
+    _, _, where, buf, line, cells, _ = graph
     cap, q = buf.shape
     room = q - q // 4
     line[COUNT, :] = 0
@@ -143,8 +143,7 @@ def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, h
     line[LEFT, :] = -2
     line[RIGHT, :] = -2
     line[DIRTY, :] = 0
-    rows[:, :, :] = -1
-    vecs[:, :, :] = -1
+    cells[:, :, :, :] = -1
     for c in range(cap):
         line[ORDER, c] = c
     cursor = np.empty(end - first, np.int64)

@@ -9,12 +9,13 @@ each direction), any other edge at both its ends. In this sequence of 2 m half-e
   (each the last of its block) divide the sequence into: X0 X1 X2 X3 X4 becomes X0 X3 X2 X1 X4.
 
 So both searches are one: the best chord of the other kind that interlaces a given one. The sequence is kept in
-CHUNKS of at most q half-edges, q of the order of sqrt(m). `rows[kind, i, j]` is the best chord of a kind (0: heaviest
+CHUNKS of at most q half-edges, q of the order of sqrt(m). Cell (kind, 0, i, j) is the best chord of a kind (0: heaviest
 loose, 1: lightest in the forest) between chunks i and j. A search tree over the chunks in their order (a treap
-whose priorities are hashed chunk ids) keeps in `vecs[kind, i]` the best of the rows below node i. An exchange
-splits at most four chunks, merges what has become small, and recomputes the vectors of O(log m) expected nodes.
+whose priorities are hashed chunk ids) keeps in the cells (kind, 1, i, .) the best of the rows below node i. An
+exchange splits at most four chunks, merges what has become small, and recomputes the cells of O(log m) expected
+nodes. Cells hold the seat and, so that comparing them is one step, its KEY: the weight, negated for the forest.
 
-A graph's state is a tuple of views into one pool (`view`); `where[h]` is the place of half-edge h, as chunk * q +
+A graph's state is a tuple of views into two pools (`view`); `where[h]` is the place of half-edge h, as chunk * q +
 index. One spare seat a graph holds an edge that is about to replace another.
 """
 
@@ -25,23 +26,22 @@ from typing import Any
 import numpy as np
 
 from semibandit._jit import njit
-from semibandit.engines.dynamic._order import ahead
 
 ARM, END, UP = 0, 1, 3  # columns of the seat table, as in `_forest`
 LOOSE = -1
-Q, CAP, START, LIVE, SPARE = 0, 1, 2, 3, 4  # columns of the table of graphs
+Q, CAP, START, LIVE, SPARE, KEYS = 0, 1, 2, 3, 4, 5  # columns of the table of graphs
 LINES = 11  # arrays of one entry a chunk in a graph's state
 
 
 @njit
 def pool_size(q: int, cap: int) -> int:
-    """Words of the pool that a graph with `cap` chunks of `q` takes. O(1)."""
+    """Words of the integer pool that a graph with `cap` chunks of `q` takes. O(1)."""
     return cap * q + LINES * cap + 4 * cap * cap
 
 
 @njit
-def view(k: int, heads: Any, pool: Any) -> Any:
-    """The state of graph k: (k, heads, where, buf, line, rows, vecs). O(1).
+def view(k: int, heads: Any, pool: Any, keys: Any) -> Any:
+    """The state of graph k: (k, heads, where, buf, line, cells, keys of the cells). O(1).
 
     The rows of `line` are COUNT, ORDER (live chunks in sequence, then the free ones), RANK (place in ORDER, -1
     if free), LEFT, RIGHT (children in the search tree), DIRTY, and scratch.
@@ -51,26 +51,25 @@ def view(k: int, heads: Any, pool: Any) -> Any:
     a = heads[k, START]
     b = a + cap * q
     c = b + LINES * cap
-    d = c + 2 * cap * cap
+    size = 4 * cap * cap
     buf = pool[a:b].reshape((cap, q))
     line = pool[b:c].reshape((LINES, cap))
-    rows = pool[c:d].reshape((2, cap, cap))
-    vecs = pool[d : d + 2 * cap * cap].reshape((2, cap, cap))
-    return k, heads, pool[: heads[0, START]], buf, line, rows, vecs
+    cells = pool[c : c + size].reshape((2, 2, cap, cap))
+    key = keys[heads[k, KEYS] : heads[k, KEYS] + size].reshape((2, 2, cap, cap))
+    return k, heads, pool[: heads[0, START]], buf, line, cells, key
 
 
 COUNT, ORDER, RANK, LEFT, RIGHT, DIRTY, SCRATCH = 0, 1, 2, 3, 4, 5, 6
 
 
-@njit
-def _prefer(kind: int, a: int, b: int, seats: Any, weight: Any) -> int:
-    """The better of two chords of a kind: the heavier if loose, the lighter in the forest; -1 is nobody."""
+@njit(inline="always")
+def _beats(kind: int, a: int, key_a: float, b: int, key_b: float, seats: Any) -> bool:
+    """Whether chord a is better of its kind than chord b: the heavier if loose, the lighter in the forest."""
     if a < 0 or a == b:
-        return b
-    if b < 0:
-        return a
-    heavier = ahead(weight, seats[a, ARM], seats[b, ARM])
-    return a if heavier == (kind == 0) else b
+        return False
+    if b < 0 or key_a > key_b:
+        return True
+    return key_a == key_b and (seats[a, ARM] < seats[b, ARM]) == (kind == 0)
 
 
 @njit
@@ -253,14 +252,22 @@ def _hash(chunk: int) -> int:
 
 
 @njit
+def _key(kind: int, seat: int, seats: Any, weight: Any) -> float:
+    w = weight[seats[seat, ARM]]
+    return w if kind == 0 else -w
+
+
+@njit
 def _fill_rows(graph: Any, seats: Any, weight: Any) -> None:
     """Recompute the rows and columns of dirty chunks. O(q + chunks) each."""
-    k, heads, where, buf, line, rows, _ = graph
+    _, _, where, buf, line, cells, keys = graph
     cap, q = buf.shape
     for c in range(cap):
         if line[DIRTY, c] != 0:
-            rows[:, c, :] = -1
-            rows[:, :, c] = -1
+            for kind in range(2):
+                for d in range(cap):
+                    cells[kind, 0, c, d] = -1
+                    cells[kind, 0, d, c] = -1
     for c in range(cap):
         if line[DIRTY, c] == 0 or line[RANK, c] < 0:
             continue
@@ -269,31 +276,52 @@ def _fill_rows(graph: Any, seats: Any, weight: Any) -> None:
             s = h >> 1
             d = where[h ^ 1] // q
             kind = _kind(s, seats)
-            best = _prefer(kind, np.int64(rows[kind, c, d]), s, seats, weight)
-            rows[kind, c, d] = best
-            rows[kind, d, c] = best
+            key = _key(kind, s, seats, weight)
+            if _beats(kind, s, key, cells[kind, 0, c, d], keys[kind, 0, c, d], seats):
+                cells[kind, 0, c, d] = s
+                cells[kind, 0, d, c] = s
+                keys[kind, 0, c, d] = key
+                keys[kind, 0, d, c] = key
+
+
+@njit
+def _combine(node: int, columns: Any, count: int, graph: Any, seats: Any) -> None:
+    """Recompute cells of a search tree node from its row and its children: `count` columns, or all if -1."""
+    _, _, _, buf, line, cells, keys = graph
+    for kind in range(2):
+        for j in range(buf.shape[0] if count < 0 else count):
+            d = j if count < 0 else columns[j]
+            best = cells[kind, 0, node, d]
+            key = keys[kind, 0, node, d]
+            for side in range(2):
+                child = line[LEFT + side, node]
+                if child >= 0:
+                    if _beats(kind, cells[kind, 1, child, d], keys[kind, 1, child, d], best, key, seats):
+                        best = cells[kind, 1, child, d]
+                        key = keys[kind, 1, child, d]
+            cells[kind, 1, node, d] = best
+            keys[kind, 1, node, d] = key
 
 
 @njit
 def settle(graph: Any, seats: Any, weight: Any) -> None:
-    """Make rows, search tree and vectors agree with the sequence again. O(q + chunks log chunks) expected."""
-    k, heads, where, buf, line, rows, vecs = graph
-    cap = buf.shape[0]
+    """Make cells and search tree agree with the sequence again. O(q + chunks log chunks) expected."""
+    k, heads, _, buf, line, _, _ = graph
     _merge_small(graph)
     _fill_rows(graph, seats, weight)
     left = line[SCRATCH]
     right = line[SCRATCH + 1]
     stack = line[SCRATCH + 2]
     queue = line[SCRATCH + 3]
-    dirty = line[SCRATCH + 4]
+    stale = line[SCRATCH + 4]
     live = heads[k, LIVE]
     size = 0
     for r in range(live):
         c = np.int64(line[ORDER, r])
-        last = -1
+        last = np.int64(-1)
         while size > 0 and _hash(np.int64(stack[size - 1])) < _hash(c):
             size -= 1
-            last = stack[size]
+            last = np.int64(stack[size])
         left[c] = last
         right[c] = -1
         if size > 0:
@@ -304,7 +332,10 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
     queue[0] = stack[0]
     size = 1
     for i in range(live):
-        c = queue[i]
+        c = np.int64(queue[i])
+        stale[c] = line[DIRTY, c] != 0 or left[c] != line[LEFT, c] or right[c] != line[RIGHT, c]
+        line[LEFT, c] = left[c]
+        line[RIGHT, c] = right[c]
         if left[c] >= 0:
             queue[size] = left[c]
             size += 1
@@ -312,40 +343,39 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
             queue[size] = right[c]
             size += 1
     changed = 0
-    for c in range(cap):
+    for c in range(buf.shape[0]):
         if line[DIRTY, c] != 0:
             stack[changed] = c
+            line[DIRTY, c] = 0
             changed += 1
     for i in range(live - 1, -1, -1):
-        c = queue[i]
-        a = left[c]
-        b = right[c]
-        stale = line[DIRTY, c] != 0 or a != line[LEFT, c] or b != line[RIGHT, c]
-        stale = stale or (a >= 0 and dirty[a] != 0) or (b >= 0 and dirty[b] != 0)
-        dirty[c] = 1 if stale else 0
-        line[LEFT, c] = a
-        line[RIGHT, c] = b
-        for kind in range(2):
-            for j in range(cap if stale else changed):
-                # Where the node's own chunks are as they were, only the columns of dirty chunks can differ.
-                d = j if stale else stack[j]
-                best = np.int64(rows[kind, c, d])
-                if a >= 0:
-                    best = _prefer(kind, best, np.int64(vecs[kind, a, d]), seats, weight)
-                if b >= 0:
-                    best = _prefer(kind, best, np.int64(vecs[kind, b, d]), seats, weight)
-                vecs[kind, c, d] = best
-    line[DIRTY, :] = 0
+        c = np.int64(queue[i])
+        if (left[c] >= 0 and stale[left[c]] != 0) or (right[c] >= 0 and stale[right[c]] != 0):
+            stale[c] = 1
+        # Where the chunks below are as they were, only the columns of dirty chunks can differ.
+        _combine(c, stack, -1 if stale[c] != 0 else changed, graph, seats)
 
 
 @njit
-def _best_outside(cells: Any, kind: int, lo: int, hi: int, best: int, line: Any, seats: Any, weight: Any) -> int:
-    """The best of `best` and the cells of chunks whose rank is below lo or above hi. O(chunks)."""
-    for d in range(cells.size):
-        r = line[RANK, d]
-        if cells[d] >= 0 and (r < lo or r > hi):
-            best = _prefer(kind, best, np.int64(cells[d]), seats, weight)
+def _outside(kind: int, deep: int, node: int, lo: int, hi: int, graph: Any, seats: Any) -> int:
+    """The best chord from chunk `node` (deep: 1: from those below) to one of rank outside [lo, hi]. O(chunks)."""
+    _, _, _, buf, line, cells, keys = graph
+    best = np.int64(-1)
+    key = 0.0
+    for d in range(buf.shape[0]):
+        if line[RANK, d] < lo or line[RANK, d] > hi:
+            if _beats(kind, cells[kind, deep, node, d], keys[kind, deep, node, d], best, key, seats):
+                best = np.int64(cells[kind, deep, node, d])
+                key = keys[kind, deep, node, d]
     return best
+
+
+@njit
+def _pick(kind: int, a: int, b: int, seats: Any, weight: Any) -> int:
+    """The better of two chords of a kind, -1 being nobody. O(1)."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    return a if _beats(kind, a, _key(kind, a, seats, weight), b, _key(kind, b, seats, weight), seats) else b
 
 
 @njit
@@ -354,7 +384,7 @@ def best_interlacing(seat: int, graph: Any, seats: Any, weight: Any) -> int:
 
     -1 if there is none. O(q + chunks log chunks) expected. The graph must be settled.
     """
-    k, heads, where, buf, line, rows, vecs = graph
+    _, _, where, buf, line, _, _ = graph
     q = buf.shape[1]
     kind = 1 - _kind(seat, seats)
     c = where[2 * seat] // q
@@ -375,29 +405,28 @@ def best_interlacing(seat: int, graph: Any, seats: Any, weight: Any) -> int:
             here = line[RANK, e] * q + i
             there = line[RANK, where[h ^ 1] // q] * q + where[h ^ 1] % q
             if (first < here < last) != (first < there < last):
-                best = _prefer(kind, best, s, seats, weight)
-    lo = line[RANK, c] + 1
-    hi = line[RANK, d] - 1
-    if lo > hi:
+                best = _pick(kind, best, s, seats, weight)
+    lo = line[RANK, c]
+    hi = line[RANK, d]
+    if lo + 1 >= hi:
         return best
-    # Both boundary chunks are done with, so what is left is between whole chunks. Walk down to the first node
-    # inside [lo, hi], then along the two edges of the range.
-    node = np.int64(line[ORDER, 0])
-    for r in range(lo, hi + 1):
-        if r == lo or _hash(np.int64(line[ORDER, r])) > _hash(node):
+    # Both boundary chunks are done with; what is left is between whole chunks: those inside, ranks lo + 1 to
+    # hi - 1, and those outside. The top node inside, then down along both borders of the range.
+    node = np.int64(line[ORDER, lo + 1])
+    for r in range(lo + 2, hi):
+        if _hash(np.int64(line[ORDER, r])) > _hash(node):
             node = np.int64(line[ORDER, r])
-    best = _best_outside(rows[kind, node], kind, lo - 1, hi + 1, best, line, seats, weight)
+    best = _pick(kind, best, _outside(kind, 0, node, lo, hi, graph, seats), seats, weight)
     for side in range(2):
         x = np.int64(line[LEFT + side, node])
         while x >= 0:
             r = line[RANK, x]
-            inside = r >= lo if side == 0 else r <= hi
-            if not inside:
+            if r <= lo or r >= hi:
                 x = np.int64(line[RIGHT - side, x])
                 continue
-            best = _best_outside(rows[kind, x], kind, lo - 1, hi + 1, best, line, seats, weight)
-            y = line[RIGHT - side, x]
+            best = _pick(kind, best, _outside(kind, 0, x, lo, hi, graph, seats), seats, weight)
+            y = np.int64(line[RIGHT - side, x])
             if y >= 0:
-                best = _best_outside(vecs[kind, y], kind, lo - 1, hi + 1, best, line, seats, weight)
+                best = _pick(kind, best, _outside(kind, 1, y, lo, hi, graph, seats), seats, weight)
             x = np.int64(line[LEFT + side, x])
     return best

@@ -58,18 +58,20 @@ class DynamicGraphic(DynamicBase):
         )
         root_forests(seats, self._verts)
         big = np.flatnonzero(self._widths >= self._chords_from)
-        heads = np.zeros((big.size, 5), dtype=np.int64)
+        heads = np.zeros((big.size, 6), dtype=np.int64)
+        n_keys = 0
         total = 2 * (seats.shape[0] + big.size) if big.size else 0
         for k, z in enumerate(big):
             length = 2 * int(load[z]) + 2
             q = self._chunk or max(16, int(3.0 * length ** 0.5))
             cap = 2 * length // q + 10
-            heads[k] = q, cap, total, 0, seats.shape[0] + k
+            heads[k] = q, cap, total, 0, seats.shape[0] + k, n_keys
+            n_keys += 4 * cap * cap
             total += pool_size(q, cap)
         seats = np.concatenate((seats, np.full((big.size, 8), -1, dtype=np.int32)))
         self._lanes = arms, win
         self._trees = seats, self._verts
-        self._chords = heads, np.full(total, -1, dtype=np.int32)
+        self._chords = heads, np.full(total, -1, dtype=np.int32), np.zeros(n_keys)
         self._work = np.empty(2 * int(self._widths.max()), dtype=np.int64), base
         self._task = np.zeros(6, dtype=np.int64)
         for k, z in enumerate(big):
