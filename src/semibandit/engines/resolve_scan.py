@@ -183,7 +183,9 @@ class ScanEngine(CompiledEngine):
     def __init__(self, matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> None:
         super().__init__(matroid, records)
         if isinstance(matroid, Uniform):
+            # Read-only like a matroid's arrays, so that both classes share one compiled signature.
             group = np.zeros(0, dtype=np.int64)
+            group.setflags(write=False)
             capacity = np.array([matroid.rank], dtype=np.int64)
         elif isinstance(matroid, Partition):
             group, capacity = matroid._group, matroid._capacity
@@ -192,8 +194,8 @@ class ScanEngine(CompiledEngine):
         start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
         self._state = ScanState(
             recs=self._recs,
-            alpha=np.ascontiguousarray(self._recs[:, ALPHA]),
-            beta=np.ascontiguousarray(self._recs[:, BETA]),
+            alpha=self._recs[:, ALPHA].copy(),
+            beta=self._recs[:, BETA].copy(),
             present=np.ones(self.n_arms, dtype=np.bool_),
             group=group,
             start=start,

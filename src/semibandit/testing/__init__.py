@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS: dict[str, str] = {
+    "check_engine": "semibandit.testing.engines",
     "check_environment": "semibandit.testing.environments",
     "check_matroid": "semibandit.testing.matroids",
+    "check_policy": "semibandit.testing.policies",
 }
 
-__all__ = ["check_environment", "check_matroid"]
+__all__ = ["check_engine", "check_environment", "check_matroid", "check_policy"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,5 +28,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from semibandit.testing.engines import check_engine
     from semibandit.testing.environments import check_environment
     from semibandit.testing.matroids import check_matroid
+    from semibandit.testing.policies import check_policy
