@@ -7,6 +7,7 @@ their worlds here, so that a figure can be repeated from its options alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def laminar(arms: int, rank: int, seed: int) -> Matroid:
     families: list[tuple[IntArray, int]] = [(np.arange(arms, dtype=np.int64), rank)]
     block = _blocks(arms, n_blocks)
     edges = np.searchsorted(block, np.arange(n_blocks + 1))
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         members = np.arange(first, last, dtype=np.int64)
         families.append((members, allowed))
         if len(members) > 1:
@@ -150,7 +151,9 @@ def random_means(arms: int, seed: int = 0) -> FloatArray:
     return MARGIN + (1.0 - 2.0 * MARGIN) * np.random.default_rng([seed, 4]).random(arms)
 
 
-def make_environment(name: str, matroid: Matroid, means: Any, seed: int = 0, width: float = 0.2) -> Environment:
+def make_environment(
+    name: str, matroid: Matroid, means: Any, seed: int = 0, width: float = 0.2
+) -> Environment:
     """An environment of kind `name` (one of `ENVIRONMENTS`) around `means`; `width` is for ``"noise"`` alone."""
     from semibandit import environments as worlds
 

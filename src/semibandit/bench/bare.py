@@ -1,0 +1,68 @@
+"""The bare loop: draw D rewards and update D records, nothing else. What no policy can do without."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from semibandit._jit import kernel
+from semibandit._records import ALPHA, BETA, COUNT, TOTAL, IntArray, flat
+from semibandit.bench.start import Start
+from semibandit.environments.draw import draw_one
+
+
+@kernel
+def _count_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
+    for j in range(arms.shape[0]):
+        k = arms[j]
+        n = recs[k, COUNT] + 1.0
+        total = recs[k, TOTAL] + rewards[j]
+        recs[k, COUNT] = n
+        recs[k, TOTAL] = total
+        recs[k, ALPHA] = total / n
+        recs[k, BETA] = 1.0 / math.sqrt(n)
+
+
+@kernel
+def _replay(recs, env, played, t, rewards):  # type: ignore[no-untyped-def]
+    """Play the rounds written in `played` (one row a round, -1 where a base was smaller)."""
+    for i in range(played.shape[0]):
+        t += 1
+        n = 0
+        for j in range(played.shape[1]):
+            k = played[i, j]
+            if k < 0:
+                break
+            pull = env.pulls[k]
+            env.pulls[k] = pull + 1
+            rewards[j] = draw_one(
+                env.kind, env.seed, env.scalars, env.params, env.offsets, env.values, k, pull, t
+            )
+            n += 1
+        _count_rewards(recs, played[i, :n], rewards)
+    return t
+
+
+class Bare:
+    """Replays rounds that another contender played, on records and counters of its own."""
+
+    def __init__(self, start: Start) -> None:
+        self._records: npt.NDArray[np.void] = start.records.copy()
+        self._recs = flat(self._records).reshape(-1, 4)
+        self._env = start.world()
+        self._rewards = np.zeros(start.env.matroid.rank)
+        self.t = start.t
+
+    def replay(self, played: IntArray) -> None:
+        """All rounds of `played` in one kernel. O(D) a round."""
+        self.t = int(_replay(self._recs, self._env.kernel_state(), played, self.t, self._rewards))
+
+    def update(self, arms: IntArray, rewards: npt.NDArray[np.float64]) -> None:
+        """One round's update as one call from Python."""
+        _count_rewards(self._recs, arms, rewards)
+
+    def memory(self) -> int:
+        """The records alone."""
+        return int(self._records.nbytes)

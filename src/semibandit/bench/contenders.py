@@ -1,0 +1,152 @@
+"""Who takes part in a measurement, and the two ways to play rounds: from Python, and in the compiled loop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from semibandit._records import FloatArray, IntArray
+from semibandit.bench.rivals import rivals_for, start_rival
+from semibandit.bench.start import Start
+from semibandit.engines import ENGINES
+from semibandit.engines.base import CompiledEngine
+from semibandit.engines.registry import choose
+from semibandit.environments import Environment
+from semibandit.errors import ParameterError
+from semibandit.policies import CUCB
+from semibandit.simulation.loop import DRAW, SELECT, UPDATE, run_rounds
+
+WAYS = ("python", "compiled")
+
+
+@dataclass
+class Contender:
+    """One player in its own copy of the world. `ours` marks the engine that the ratios are about."""
+
+    name: str
+    kind: str
+    player: Any
+    env: Environment
+    auto: bool = False
+    ours: bool = False
+    exact_ties: bool = True
+    _scratch: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways this contender can play."""
+        compiled = isinstance(self.player, CUCB) and isinstance(self.player._engine, CompiledEngine)
+        return WAYS if compiled and self.env.kernel_state() is not None else WAYS[:1]
+
+    def play(self, n: int) -> tuple[IntArray, list[IntArray]]:
+        """`n` rounds through `select` and `update`: nanoseconds of each (drawing excluded) and the arms played."""
+        took = np.zeros(n, dtype=np.int64)
+        arms_of = []
+        player, draw, clock = self.player, self.env.draw, time.perf_counter_ns
+        for i in range(n):
+            a = clock()
+            arms = player.select()
+            b = clock()
+            rewards = draw(arms, player.t)
+            c = clock()
+            player.update(arms, rewards)
+            took[i] = clock() - c + b - a
+            arms_of.append(arms)
+        return took, arms_of
+
+    def play_compiled(self, n: int, log: IntArray | None = None) -> float:
+        """`n` rounds in one kernel, drawing included: seconds of them all. Fills `log` with the arms played."""
+        policy: CUCB = self.player
+        engine: Any = policy._engine
+        if not self._scratch:
+            rank = policy.matroid.rank
+            self._scratch = {
+                "out": np.zeros(rank, dtype=np.int64),
+                "rewards": np.zeros(rank),
+                "totals": np.zeros(2),
+                "ticks": np.zeros(3, dtype=np.int64),
+                "none": np.zeros((0, rank), dtype=np.int64),
+            }
+        s = self._scratch
+        arguments = (
+            engine._state,
+            policy._clock,
+            self.env.kernel_state(),
+            self.env.means,
+            self.env.optimal_value,
+            policy._t,
+            n,
+            s["out"],
+            s["rewards"],
+            s["totals"],
+            s["ticks"],
+            s["none"] if log is None else log,
+        )
+        begin = time.perf_counter_ns()
+        t = run_rounds(*arguments)
+        seconds = (time.perf_counter_ns() - begin) * 1e-9
+        policy._t = int(t)
+        engine._lam = policy.confidence_width
+        self.env._round = policy._t
+        return seconds
+
+    def latencies(self, n: int) -> FloatArray:
+        """Nanoseconds that select and update took in each of `n` compiled rounds, by the cycle counter.
+
+        Rounds are run one by one, but what happens between two calls is not counted.
+        """
+        self.play_compiled(1)
+        ticks = self._scratch["ticks"]
+        before = ticks.sum()
+        seconds = self.play_compiled(n)
+        rate = 1e9 * seconds / max(int(ticks.sum() - before), 1)
+        took = np.zeros(n)
+        for i in range(n):
+            ticks[:] = 0
+            self.play_compiled(1)
+            took[i] = ticks[SELECT] + ticks[UPDATE]
+        assert DRAW not in (SELECT, UPDATE)
+        return took * rate
+
+    @property
+    def memory(self) -> float:
+        """Bytes an arm that the player holds between rounds."""
+        if isinstance(self.player, CUCB):
+            return float(self.player.describe()["bytes_per_arm"])
+        return float(self.player.memory()) / self.env.n_arms
+
+
+def gather(
+    start: Start, engines: tuple[str, ...] = (), rivals: tuple[str, ...] | None = None
+) -> list[Contender]:
+    """Our engines (all that fit, or those named; the one the ratios are about first) and the rivals. O(K) each."""
+    matroid = start.env.matroid
+    chosen = choose(matroid, start.clock_name)[0]
+    for name in engines:
+        if name != "auto" and name not in ENGINES:
+            raise ParameterError(f"engine = {name!r} is not known: one of auto, {', '.join(ENGINES)}")
+    wanted = [chosen if name == "auto" else name for name in engines]
+    if not wanted:
+        wanted = [name for name, spec in ENGINES.items() if spec.fits(matroid, start.clock_name)]
+        wanted.sort(key=lambda name: name != chosen)
+    contenders: list[Contender] = []
+    for name in dict.fromkeys(wanted):
+        arrived = start.policy is not None and start.policy.engine == name
+        player = start.policy if arrived else start.cucb(name)
+        contenders.append(
+            Contender(name, "engine", player, start.world(), auto=name == chosen, ours=not contenders)
+        )
+    specs = rivals_for(matroid)
+    if rivals is not None:
+        unknown = set(rivals) - {spec.name for spec in specs}
+        if unknown:
+            fitting = ", ".join(repr(spec.name) for spec in specs)
+            raise ParameterError(f"rival = {sorted(unknown)[0]!r} does not play here: one of {fitting}")
+        specs = [spec for spec in specs if spec.name in rivals]
+    for spec in specs:
+        player = start_rival(spec, start)
+        contenders.append(Contender(spec.name, "rival", player, start.world(), exact_ties=spec.exact_ties))
+    return contenders

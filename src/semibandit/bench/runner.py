@@ -1,0 +1,76 @@
+"""Running cases, scalings and the suite, and keeping the results as one JSON document."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from semibandit.bench.cases import Case, Scaling, suite
+from semibandit.bench.figures import judge, lines_over_arms
+from semibandit.bench.machine import describe_machine
+from semibandit.bench.measure import Say, measure_case
+from semibandit.errors import ParameterError
+
+SCHEMA = 1
+
+
+def _silent(message: str) -> None:
+    return
+
+
+def run_bench(
+    cases: Sequence[Case], scalings: Sequence[Scaling] = (), say: Say = _silent, progress: bool | None = None
+) -> dict[str, Any]:
+    """Measure everything named, one case after the other, in this process."""
+    measured: list[dict[str, Any]] = []
+    over_arms: list[dict[str, Any]] = []
+    for case in cases:
+        measured.append(measure_case(case, say, progress))
+        gc.collect()
+    for scaling in scalings:
+        parts = []
+        for case in scaling.cases():
+            parts.append({**measure_case(case, say, progress), "part_of_scaling": True})
+            gc.collect()
+        measured.extend(parts)
+        over_arms.append(
+            {
+                "matroid": scaling.case.matroid,
+                "rank": scaling.case.rank,
+                "phase": scaling.case.phase,
+                "fit_from": scaling.fit_from,
+                "lines": lines_over_arms(parts, scaling.fit_from),
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "machine": describe_machine(),
+        "cases": measured,
+        "scaling": over_arms,
+        "figures": judge(measured, over_arms),
+    }
+
+
+def run_suite(quick: bool = False, say: Say = _silent, progress: bool | None = None) -> dict[str, Any]:
+    """The whole suite behind docs/performance.md; `quick` takes small instances instead."""
+    cases, scaling = suite(quick)
+    return {**run_bench(cases, (scaling,), say, progress), "quick": quick}
+
+
+def save(result: dict[str, Any], path: Path) -> None:
+    """Write a result as JSON."""
+    path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a result back; anything else is refused with a `ParameterError`."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ParameterError(f"{path} is not a benchmark result: {error}") from None
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA or "cases" not in result:
+        raise ParameterError(f"{path} is not a benchmark result of schema {SCHEMA}: make one with --json")
+    return result

@@ -1,0 +1,77 @@
+"""`semibandit demo`: the main job in a minute, as a table and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("demo")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("demo.png"),
+    show_default=True,
+    help="Where the picture goes (.png, .svg).",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--quick", is_flag=True, help="Small instances, a few seconds.")
+def command(out: Path, seed: int, quick: bool) -> None:
+    """CUCB on a large instance of every matroid class: regret, time per round, a table and a picture.
+
+    The first instance has a million arms and is played beside numpy, which makes the same decisions.
+    """
+    from semibandit.cli.files import picture
+
+    picture(out, "--out")
+
+    from semibandit.bench.tables import duration, number, table
+    from semibandit.cli.demo_runs import play_all
+    from semibandit.plots import plot_demo
+
+    million, classes = play_all(seed, quick, lambda message: click.echo(message, err=True))
+    plot_demo(million, classes, out)
+    header = (
+        "matroid",
+        "arms",
+        "rank",
+        "engine",
+        "rounds",
+        "us/round",
+        "numpy us",
+        "faster",
+        "regret first",
+        "last",
+    )
+    rows = [
+        (
+            one["name"],
+            f"{one['arms']:,}",
+            f"{one['rank']:,}",
+            one["engine"],
+            f"{one['rounds']:,}",
+            number(one["us"]),
+            number(one["rival_us"]),
+            f"{number(one['rival_us'] / one['us'], 2)} x",
+            f"{one['lost'][0]:.0f}%",
+            f"{one['lost'][-1]:.1f}%",
+        )
+        for one in classes
+    ]
+    click.echo(table(header, rows))
+    click.echo(
+        "\nregret: average of a round so far, of the best reward. us/round: select and update, of late.\n"
+        "numpy us: all weights sorted (uniform: argpartition) every round, with the same decisions in all "
+        f"{sum(one['checked'] for one in classes):,} rounds compared."
+    )
+    if not all(one["same"] for one in classes):
+        click.echo(
+            "WARNING: some decisions differed; please report this with the output of `semibandit info`"
+        )
+    click.echo(
+        f"\n{million['arms']:,} arms: {million['rounds']:,} rounds took {duration(million['seconds'][-1])}; "
+        f"numpy would need {duration(million['rival_seconds'][-1])}."
+    )
+    click.echo(f"picture: {out}")
+    click.echo("next: semibandit run --help (your own comparison), semibandit bench --help (every rival)")

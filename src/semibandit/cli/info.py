@@ -1,0 +1,60 @@
+"""`semibandit info`: what is installed and what runs where."""
+
+from __future__ import annotations
+
+import platform
+
+import click
+
+
+@click.command("info")
+def command() -> None:
+    """Show versions, the kernel cache, threads, engines, policies and optional extras."""
+    import numba
+
+    from semibandit import _jit
+    from semibandit.bench.machine import cores, package_version
+    from semibandit.bench.tables import table
+    from semibandit.engines import ENGINES
+    from semibandit.policies.catalog import POLICIES
+
+    for label, value in (
+        ("semibandit", package_version("semibandit") or "not installed as a package"),
+        ("python", f"{platform.python_version()} ({platform.system()}, {platform.machine()})"),
+        ("numpy", package_version("numpy")),
+        ("numba", package_version("numba")),
+        ("cores", f"{cores()} usable; {numba.config.NUMBA_NUM_THREADS} threads for parallel kernels"),
+    ):
+        click.echo(f"{label:<12}{value}")
+    kernels = [path for path in _jit.CACHE_DIRECTORY.rglob("*.nbc")] if _jit.CACHE_DIRECTORY.is_dir() else []
+    size = sum(path.stat().st_size for path in kernels) / 2**20
+    click.echo(f"{'kernels':<12}{len(kernels)} cached ({size:.1f} MiB) in {_jit.CACHE_DIRECTORY}")
+    if not kernels:
+        click.echo(f"{'':<12}the first run compiles them; set SEMIBANDIT_CACHE_DIR to keep them elsewhere")
+
+    click.echo("\nEngines (all make the same decisions; engine='auto' takes the fastest)")
+    rows = [
+        (spec.name, ", ".join(spec.serves) or "every matroid", " ".join(spec.clocks), spec.cost)
+        for spec in ENGINES.values()
+    ]
+    click.echo(table(("name", "serves", "clocks", "cost"), rows, left=4))
+
+    click.echo("\nPolicies (semibandit run --policy NAME:OPTION=VALUE,...)")
+    for entry in POLICIES.values():
+        click.echo(f"{entry.name:<12}{entry.guarantee}")
+        click.echo(f"{'':<12}{entry.reference}")
+        click.echo(f"{'':<12}options: {', '.join(entry.options)}")
+
+    click.echo("\nExtras")
+    for extra, packages in (
+        ("plot", ("matplotlib",)),
+        ("results", ("polars",)),
+        ("dev", ("scipy", "networkx")),
+    ):
+        found = {name: package_version(name) for name in packages}
+        missing = [name for name, have in found.items() if have is None]
+        state = ", ".join(f"{name} {have}" for name, have in found.items() if have is not None)
+        if missing:
+            hint = f"missing: {', '.join(missing)}; get it with `pip install semibandit[{extra}]`"
+            state = f"{state}; {hint}" if state else hint
+        click.echo(f"{extra:<12}{state}")

@@ -1,0 +1,50 @@
+"""`semibandit`: the group of commands, and how errors are shown."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from semibandit import __version__
+from semibandit.errors import SemibanditError
+
+# command -> module that holds it under the same name with `_command`; loaded on first use
+_COMMANDS = {"demo": "demo", "run": "run", "bench": "bench_command", "info": "info"}
+
+
+class _Mistake(click.ClickException):
+    """A mistake of the caller: one line, exit code 2."""
+
+    exit_code = 2
+
+
+class _Lazy(click.Group):
+    """Loads a command's module when it is asked for, and turns the package's errors into one clear line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"semibandit.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = module.command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SemibanditError as error:
+            raise _Mistake(str(error)) from None
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="semibandit")
+def main() -> None:
+    """Matroid semi-bandits: choose D of K arms under constraints, in microseconds, for K in the millions."""
+
+
+if __name__ == "__main__":
+    main()

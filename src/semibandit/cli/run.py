@@ -1,0 +1,116 @@
+"""`semibandit run`: policies against each other on one random instance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semibandit.cli.options import instance_options
+
+
+@click.command("run")
+@instance_options(arms=1_000, rank=10, env="bernoulli")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    default=("cucb",),
+    show_default=True,
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="A policy, e.g. cucb or cucb:clock=staircase,engine=resolve. Repeat it to compare several.",
+)
+@click.option("--rounds", type=click.IntRange(1), default=100_000, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Every checkpoint of every run, as a Parquet file."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Regret over rounds, as a picture (.png, .svg)."
+)
+def command(
+    matroid: str,
+    arms: int,
+    rank: int,
+    env: str,
+    seed: int,
+    policies: tuple[str, ...],
+    rounds: int,
+    repeats: int,
+    as_json: bool,
+    out: Path | None,
+    plot: Path | None,
+) -> None:
+    """Play policies on a random instance and show regret and time per round.
+
+    Every policy meets the same rewards: the n-th reward of an arm is the same for all.
+
+    \b
+    semibandit run --matroid graphic --arms 2000 --rank 99 --rounds 20000 \\
+        --policy cucb --policy cucb:engine=resolve --plot regret.png
+    """
+    from semibandit.cli.files import need, picture, writable
+
+    if out is not None:
+        need("polars", "--out")
+        writable(out, "--out", (".parquet",))
+    if plot is not None:
+        picture(plot, "--plot")
+
+    from semibandit.instances import random_environment
+    from semibandit.policies.catalog import make_policy
+    from semibandit.simulation import compare
+
+    world = random_environment(env, matroid, arms, rank, seed=seed)
+    players = {
+        spec: make_policy(spec, world.matroid, world.reward_range, seed) for spec in dict.fromkeys(policies)
+    }
+    comparison = compare(players, world, rounds, repeats=repeats, seed=seed)
+    if out is not None:
+        comparison.to_frame().write_parquet(out)
+    if plot is not None:
+        from semibandit.plots import plot_comparison
+
+        plot_comparison(comparison, plot, title=f"{world.matroid!r}, {env} rewards")
+    if as_json:
+        about = {"matroid": matroid, "arms": arms, "rank": rank, "env": env, "seed": seed}
+        rows = [_plain(row) for row in comparison.summary()]
+        click.echo(json.dumps({"instance": about, "policies": rows}, indent=1))
+        return
+    click.echo(f"{world.matroid!r}, {env} rewards, {rounds:,} rounds, {repeats} repeats, seed {seed}")
+    click.echo(f"best possible reward a round: {world.optimal_value:.4g}\n")
+    click.echo(_table(comparison.summary(), rounds * world.optimal_value))
+    written = [
+        f"{path} ({what})" for path, what in ((out, "all checkpoints"), (plot, "picture")) if path is not None
+    ]
+    if written:
+        click.echo(f"\nwritten: {', '.join(written)}")
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """NaN (one repeat has no standard error) is null in JSON."""
+    return {key: None if value != value else value for key, value in row.items()}
+
+
+def _table(rows: list[dict[str, Any]], best: float) -> str:
+    from semibandit.bench.tables import number, table
+
+    header = ("policy", "engine", "clock", "regret", "+-", "of best", "select us", "update us", "path")
+    lines = [
+        (
+            row["policy"] if len(row["policy"]) <= 27 else row["policy"][:24] + "...",
+            str(row.get("engine", "-")),
+            str(row.get("clock", "-")),
+            number(row["regret"], 5),
+            number(row["standard_error"]),
+            f"{100 * row['regret'] / best:.2g}%" if best > 0 else "-",
+            number(row["select_us"]),
+            number(row["update_us"]),
+            row["path"],
+        )
+        for row in rows
+    ]
+    return table(header, lines, left=3)
