@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from semibandit._jit import njit
+from semibandit.engines.dynamic._chord_cells import best_interlacing, settle
 from semibandit.engines.dynamic._chords import (
     COUNT,
     DIRTY,
@@ -20,17 +21,16 @@ from semibandit.engines.dynamic._chords import (
     RANK,
     RIGHT,
     SPARE,
-    best_interlacing,
     exchange,
     insert_spare,
     replace_by_spare,
-    settle,
     touch,
     view,
 )
 from semibandit.engines.dynamic._forest import ascend
 from semibandit.engines.dynamic._order import ahead
 from semibandit.engines.dynamic._seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
+from semibandit.engines.dynamic._walk import END0, END1, MOVED, PLACE, RISING, WHO
 
 
 @njit
@@ -58,25 +58,27 @@ def _unseat(seat: int, graph: Any, seats: Any, verts: Any) -> None:
 
 
 @njit
-def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> int:
+def _chord_risen(
+    task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
+) -> int:
     """As `walk_risen`, in graph k."""
     graph = view(k, heads, pool, keys)
-    seat = task[0]
+    seat = task[PLACE]
     up = np.int64(seats[seat, UP])
-    if task[2] != 0:
-        spare = _seat_spare(task[1], task[3], task[4], graph, seats, verts)
+    if task[MOVED] != 0:
+        spare = _seat_spare(task[WHO], task[END0], task[END1], graph, seats, verts)
         if up != LOOSE:
             exchange(seat, spare, graph)
             seats[seat, UP] = LOOSE
             seats[spare, UP] = up
         _unseat(seat, graph, seats, verts)
-    seats[seat, ARM] = task[1]
+    seats[seat, ARM] = task[WHO]
     touch(seat, graph)
     settle(graph, seats, weight)
     if up != LOOSE:
         return seat
     out = best_interlacing(seat, graph, seats, weight)
-    if not ahead(weight, task[1], seats[out, ARM]):
+    if not ahead(weight, task[WHO], seats[out, ARM]):
         return -1
     exchange(seat, out, graph)
     seats[seat, UP] = seats[out, UP]
@@ -86,17 +88,19 @@ def _chord_risen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: 
 
 
 @njit
-def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> int:
+def _chord_fallen(
+    task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
+) -> int:
     """As `walk_fallen`, in graph k."""
     graph = view(k, heads, pool, keys)
-    seat = task[0]
-    moved = task[2] != 0
+    seat = task[PLACE]
+    moved = task[MOVED] != 0
     up = np.int64(seats[seat, UP])
     spare = heads[k, SPARE]
     if moved:
-        _seat_spare(task[1], task[3], task[4], graph, seats, verts)
+        _seat_spare(task[WHO], task[END0], task[END1], graph, seats, verts)
     else:
-        seats[seat, ARM] = task[1]
+        seats[seat, ARM] = task[WHO]
         touch(seat, graph)
     if up == LOOSE:
         if moved:
@@ -105,7 +109,7 @@ def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads:
         return -1
     settle(graph, seats, weight)
     best = best_interlacing(seat, graph, seats, weight)
-    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], task[1])):
+    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], task[WHO])):
         return seat
     exchange(seat, best, graph)
     seats[best, UP] = up
@@ -119,12 +123,14 @@ def _chord_fallen(task: Any, k: int, seats: Any, verts: Any, weight: Any, heads:
 
 
 @njit
-def chord_step(task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, keys: Any, base: Any) -> int:
+def chord_step(
+    task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, keys: Any, base: Any
+) -> int:
     """Carry a task through one chord graph. Changes all but `weight`."""
-    seat = task[0]
+    seat = task[PLACE]
     loose = seats[seat, UP] == LOOSE
     k = -2 - np.int64(verts[seats[seat, END], TOP])
-    if task[5] != 0:
+    if task[RISING] != 0:
         keeper = _chord_risen(task, k, seats, verts, weight, heads, pool, keys)
     else:
         keeper = _chord_fallen(task, k, seats, verts, weight, heads, pool, keys)
@@ -132,7 +138,9 @@ def chord_step(task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool:
 
 
 @njit
-def lay_out(k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any) -> None:
+def lay_out(
+    k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
+) -> None:
     """Draw the diagram of graph k, whose vertices are first .. end - 1: walk around its forest. O(m)."""
     graph = view(k, heads, pool, keys)
     _, _, where, buf, line, cells, _ = graph

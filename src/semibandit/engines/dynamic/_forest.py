@@ -1,8 +1,12 @@
 """One change of weight in the dynamic maximum spanning forest, from the leaf of the sparsification tree up.
 
 What is under way is written on a TASK: the seat concerned, the arm that now sits (or shall sit) there, whether it
-is another edge than before and where its ends then are, and whether the change is upwards. Graphs too large for
-walking are left to `_chord_forest`, compiled only where they occur: `climb` stops in front of one.
+is another edge than before and where its ends then are, and whether the change is upwards. It also counts steps:
+an update that walks more of them than a chord diagram would cost adds to the EXCESS, and when the excess has grown
+to what it costs to draw the diagrams, the update is answered with TIRED, and the caller should draw them. So any
+sequence of updates costs no more, in order, than with diagrams from the start.
+
+Chord graphs are left to `_chord_forest`, compiled only where they occur: `climb` stops in front of one.
 """
 
 from __future__ import annotations
@@ -14,10 +18,27 @@ import numpy as np
 from semibandit._jit import njit
 from semibandit.engines.dynamic._order import replay
 from semibandit.engines.dynamic._seats import ARM, END, LIFT, LOOSE, NODE, OFF, SEAT, TOP, UP
-from semibandit.engines.dynamic._walk import walk_fallen, walk_risen
+from semibandit.engines.dynamic._walk import (
+    END0,
+    END1,
+    MOVED,
+    PLACE,
+    RISING,
+    STEPS,
+    WHO,
+    walk_fallen,
+    walk_risen,
+)
 
-PLACE, WHO, MOVED, END0, END1, RISING = 0, 1, 2, 3, 4, 5  # entries of a task
-SAME, CHANGED, CHORDS, GO_ON = 0, 1, 2, 3  # done, base as before; done, base changed; a chord graph is next; go on
+EXCESS, ALLOWANCE, LIMIT = 7, 8, 9  # further entries of a task
+TASK = 10  # its length
+SAME, CHANGED, CHORDS, GO_ON = (
+    0,
+    1,
+    2,
+    3,
+)  # done, base as before; done, base changed; a chord graph is next; go on
+TIRED = 4  # added to SAME or CHANGED
 
 
 @njit
@@ -60,6 +81,9 @@ def climb(task: Any, weight: Any, seats: Any, verts: Any, queue: Any, base: Any)
         else:
             keeper = walk_fallen(task, seats, verts, weight, queue)
         state = ascend(keeper, loose, task, seats, verts, base)
+    task[EXCESS] = max(0, task[EXCESS] + task[STEPS] - task[ALLOWANCE])
+    if task[EXCESS] > task[LIMIT]:
+        state += TIRED
     return state
 
 
@@ -83,14 +107,23 @@ def set_one(arm: int, new: float, weight: Any, arms: Any, win: Any, task: Any, t
     task[PLACE] = seat
     task[WHO] = who
     task[MOVED] = 0
+    task[STEPS] = 0
     task[RISING] = 1 if new > old else 0
     return climb(task, weight, trees[0], trees[1], work[0], work[1])
 
 
 @njit
-def set_many(ids: Any, new: Any, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any) -> int:
-    """`set_one` for each of `ids` in turn, where there are no chord graphs; how often the base changed."""
+def set_many(
+    start: int, ids: Any, new: Any, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any
+) -> Any:
+    """`set_one` for each of ids[start:] in turn, while there are no chord graphs and the walker is not tired.
+
+    Returns (where it stopped, how often the base changed).
+    """
     count = 0
-    for i in range(ids.size):
-        count += set_one(ids[i], new[i], weight, arms, win, task, trees, work)
-    return count
+    for i in range(start, ids.size):
+        state = set_one(ids[i], new[i], weight, arms, win, task, trees, work)
+        count += state & CHANGED
+        if state >= TIRED:
+            return i + 1, count
+    return ids.size, count

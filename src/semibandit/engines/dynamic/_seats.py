@@ -14,7 +14,12 @@ from typing import Any
 from semibandit._jit import njit
 
 ARM, END, UP, NEXT, PREV = 0, 1, 3, 4, 6  # seats; END, NEXT, PREV have one column for each end
-LIFT, FIRST, TOP, MARK = 0, 1, 2, 3  # vertices; LIFT: the vertex in the parent graph, MARK: scratch, 0 at rest
+LIFT, FIRST, TOP, MARK = (
+    0,
+    1,
+    2,
+    3,
+)  # vertices; LIFT: the vertex in the parent graph, MARK: scratch, 0 at rest
 SEAT, OFF, NODE = 0, 1, 2  # arms; OFF, NODE: place in the tournament of parallel edges, OFF = -1 if alone
 LOOSE = -1  # UP of an edge outside its forest; in the root's forest UP = -2 - (index in the base)
 

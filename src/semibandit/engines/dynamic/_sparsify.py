@@ -17,6 +17,7 @@ import numpy as np
 
 from semibandit._jit import njit
 from semibandit._records import IntArray
+from semibandit.engines.dynamic._order import play_all
 from semibandit.engines.dynamic._seats import (
     ARM,
     END,
@@ -31,7 +32,6 @@ from semibandit.engines.dynamic._seats import (
     UP,
     attach,
 )
-from semibandit.engines.dynamic._order import play_all
 
 LO, HI, LEVEL, PARENT, CHILD, CHILDREN, VERT, DEPTH = 0, 1, 2, 3, 4, 5, 6, 7  # columns of the node table
 
@@ -197,7 +197,7 @@ def _survivals(ordered: Any, leaf: Any, nodes: Any, ends: Any, verts: Any) -> An
 
 @njit
 def seat_edges(ordered: Any, champion: Any, nodes: Any, ends: Any, verts: Any, rank: int) -> Any:
-    """Seats of all graphs, the base, and the number of seats of each graph: the edges at their leaves, and copies as far up as forests carry them.
+    """(seats, base, number of seats of each graph): edges at their leaves, and copies as far up as forests go.
 
     `champion` is the arm that stands for each edge. Seat e is edge e at its leaf. O(levels * edges).
     Changes `verts`.

@@ -63,7 +63,9 @@ def _unlink(arm: int, indptr: Any, indices: Any, right: Any, edges: Any) -> None
 
 
 @njit
-def _present(arm: int, who: int, indptr: Any, indices: Any, right: Any, edges: Any, win: Any, weight: Any) -> None:
+def _present(
+    arm: int, who: int, indptr: Any, indices: Any, right: Any, edges: Any, win: Any, weight: Any
+) -> None:
     """Let `who` (the arm, or -1) stand at the arm's places in the tournaments. O(degree log K)."""
     for p in range(indptr[arm], indptr[arm + 1]):
         off = right[indices[p], OFF]
@@ -72,7 +74,7 @@ def _present(arm: int, who: int, indptr: Any, indices: Any, right: Any, edges: A
 
 
 @njit
-def _replace_fallen(arm: int, right: Any, edges: Any, arms: Any, win: Any, weight: Any, queue: Any) -> int:
+def _replace_fallen(arm: int, right: Any, edges: Any, arms: Any, win: Any, weight: Any, queue: Any) -> Any:
     """Search backwards from base arm `arm` for the heaviest arm that can replace it, and rematch.
 
     Returns the arm that comes in, or -1. Changes the matching in `right` and `arms`.
