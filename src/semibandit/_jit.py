@@ -28,14 +28,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parent
 
 
+def kernel_sources() -> list[Path]:
+    """The source files that hold kernels, or could change what a kernel does."""
+    return [
+        path
+        for path in sorted(_PACKAGE.rglob("*.py"))
+        # The columns of an arm record are constants to every kernel.
+        if b"_jit" in (text := path.read_bytes()) or b"numba" in text or path.name == "_records.py"
+    ]
+
+
 def source_hash() -> str:
     """Hash of all sources that hold kernels, and of the compiler's version. O(size of the package)."""
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        text = path.read_bytes()
-        if b"njit" in text or b"numba" in text:
-            digest.update(str(path.relative_to(_PACKAGE)).encode())
-            digest.update(text)
+    for path in kernel_sources():
+        digest.update(str(path.relative_to(_PACKAGE)).encode())
+        digest.update(path.read_bytes())
     digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)}".encode())
     return digest.hexdigest()[:16]
 

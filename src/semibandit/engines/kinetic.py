@@ -50,9 +50,9 @@ class KineticState(NamedTuple):
 
     The arms of group g ascending are its positions 0 .. SIZE - 1; `arm_of[POSITION0 + p]` and `position_of[arm]`
     translate and are empty when there is one group. A leaf holds (alpha, beta) of its arm, or ABSENT when that arm
-    is in the base or deleted. `first[g]` lists where each level of g's tree begins in `node`. `holds[g]` is a lam up to
-    which nothing changes in a group that is not dirty. `sorted_base[: meta[N_SORTED]]` is the answer of the last
-    round, `added` and `removed` what changed since; `lam[0]` is its query. The rest is scratch.
+    is in the base or deleted. `first[g]` lists where each level of g's tree begins in `node`; its root is root g.
+    `holds[g]` is a lam up to which nothing changes in a group that is not dirty. `sorted_base[: meta[N_SORTED]]` is
+    the answer of the last round, `added` and `removed` what changed since; `lam[0]` is its query. The rest is scratch.
     """
 
     recs: FloatArray
@@ -108,6 +108,7 @@ def _set_leaf(state, g, position, alpha, beta):  # type: ignore[no-untyped-def]
         leaf0,
         state.first[g],
         state.group[g, LEVELS],
+        g,
         shift,
         state.lam[0],
         position,
@@ -127,12 +128,22 @@ def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
 def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
     group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
-    n_levels = group[g, LEVELS]
-    refresh(state.leaf, node, group[g, LEAF0], state.first[g], n_levels, meta[SHIFT], lam, state.stack)
-    root = node[state.first[g, n_levels - 1]]
+    root, lane = node[g // LANES], g % LANES
+    if root[FAIL, lane] < lam:
+        refresh(
+            state.leaf,
+            node,
+            group[g, LEAF0],
+            state.first[g],
+            group[g, LEVELS],
+            g,
+            meta[SHIFT],
+            lam,
+            state.stack,
+        )
     base0, capacity, n = group[g, BASE0], group[g, CAPACITY], group[g, N_BASE]
-    while n < capacity and root[KEY_ALPHA, 0] != ABSENT:
-        position = int(root[WINNER, 0])
+    while n < capacity and root[KEY_ALPHA, lane] != ABSENT:
+        position = int(root[WINNER, lane])
         winner = _arm(state, g, position)
         _set_leaf(state, g, position, ABSENT, 0.0)
         base[base0 + n] = winner
@@ -140,7 +151,7 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
         state.added[meta[N_ADDED]] = winner
         meta[N_ADDED] += 1
     group[g, N_BASE] = n
-    if n < capacity or n == 0 or root[KEY_ALPHA, 0] == ABSENT:
+    if n < capacity or n == 0 or root[KEY_ALPHA, lane] == ABSENT:
         return
 
     # Heaviest first, so that exchanges run from the end.
@@ -154,10 +165,10 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     # arm still to be looked at, so going back into the tree it cannot win there.
     i = n - 1
     while i >= 0:
-        w = root[KEY_ALPHA, 0] + lam * root[KEY_BETA, 0]
-        if w < weight[i] or root[KEY_ALPHA, 0] == ABSENT:
+        w = root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane]
+        if w < weight[i] or root[KEY_ALPHA, lane] == ABSENT:
             break
-        position = int(root[WINNER, 0])
+        position = int(root[WINNER, lane])
         winner = _arm(state, g, position)
         arm = members[i]
         if w == weight[i] and winner > arm:
@@ -175,12 +186,12 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
 @inline_kernel
 def _hold(state, g, lam):  # type: ignore[no-untyped-def]
     """How long group g's base stays right if none of its arms is touched: for groups that rest. O(capacity)."""
-    root = state.node[state.first[g, state.group[g, LEVELS] - 1]]
-    end, alpha, beta = root[FAIL, 0], root[KEY_ALPHA, 0], root[KEY_BETA, 0]
+    root, lane = state.node[g // LANES], g % LANES
+    end, alpha, beta = root[FAIL, lane], root[KEY_ALPHA, lane], root[KEY_BETA, lane]
     n = state.group[g, N_BASE]
     if n < state.group[g, CAPACITY] or alpha == ABSENT:
         return end
-    winner = _arm(state, g, int(root[WINNER, 0]))
+    winner = _arm(state, g, int(root[WINNER, lane]))
     base0 = state.group[g, BASE0]
     for i in range(base0, base0 + n):
         arm = state.base[i]
@@ -251,7 +262,9 @@ def kinetic_rebuild(state):  # type: ignore[no-untyped-def]
                 arm = _arm(state, g, p)
                 block[KEY_ALPHA, p & mask] = state.recs[arm, ALPHA]
                 block[KEY_BETA, p & mask] = state.recs[arm, BETA]
-        build(state.leaf, state.node, leaf0, state.first[g], state.group[g, LEVELS], n, shift, state.lam[0])
+        build(
+            state.leaf, state.node, leaf0, state.first[g], state.group[g, LEVELS], g, n, shift, state.lam[0]
+        )
         state.group[g, DIRTY] = 1
 
 
@@ -356,18 +369,19 @@ class KineticEngine(CompiledEngine):
 
         group = np.zeros((len(sizes), 8), dtype=np.int64)
         shapes = {int(n): tree_shape(int(n), shift) for n in np.unique(sizes)}
-        depth = max(len(levels) for _, levels in shapes.values())
+        depth = 1 + max(len(levels) for _, levels in shapes.values())
         leaf_blocks = np.array([shapes[int(n)][0] for n in sizes], dtype=np.int64)
         node_blocks = np.array([sum(shapes[int(n)][1]) for n in sizes], dtype=np.int64)
-        offsets = {n: np.cumsum([0, *levels[:-1]]) for n, (_, levels) in shapes.items()}
+        offsets = {n: np.cumsum([0, *levels])[:-1] for n, (_, levels) in shapes.items()}
         first = np.zeros((len(sizes), depth), dtype=np.int64)
         for g, n in enumerate(sizes):
             first[g, : len(offsets[int(n)])] = offsets[int(n)]
-        first += (np.cumsum(node_blocks) - node_blocks)[:, None]
+        root_blocks = -(-len(sizes) // LANES)
+        first += root_blocks + (np.cumsum(node_blocks) - node_blocks)[:, None]
         group[:, SIZE] = sizes
         group[:, POSITION0] = np.cumsum(sizes) - sizes
         group[:, LEAF0] = np.cumsum(leaf_blocks) - leaf_blocks
-        group[:, LEVELS] = [len(shapes[int(n)][1]) for n in sizes]
+        group[:, LEVELS] = [1 + len(shapes[int(n)][1]) for n in sizes]
         group[:, BASE0] = np.cumsum(capacity) - capacity
         group[:, CAPACITY] = capacity
         group[:, DIRTY] = 1
@@ -382,7 +396,7 @@ class KineticEngine(CompiledEngine):
         self._state: Any = KineticState(
             recs=self._recs,
             leaf=leaf,
-            node=absent_nodes(int(node_blocks.sum())),
+            node=absent_nodes(root_blocks + int(node_blocks.sum())),
             first=first,
             group=group,
             holds=np.full(len(group), -1.0),
@@ -442,4 +456,4 @@ class KineticEngine(CompiledEngine):
             assert np.array_equal(absent, deleted[arms] | np.isin(arms, members))
             assert np.array_equal(keys[KEY_ALPHA][~absent], self._recs[arms[~absent], ALPHA])
             assert np.array_equal(keys[KEY_BETA][~absent], self._recs[arms[~absent], BETA])
-            check_tree(s.leaf, s.node, int(row[LEAF0]), s.first[g], int(row[SIZE]), shift, lam)
+            check_tree(s.leaf, s.node, int(row[LEAF0]), s.first[g], g, int(row[SIZE]), shift, lam)

@@ -12,7 +12,9 @@ than that are compared again at every new lam, with the rounded weights themselv
 Layout. The children of a node are the lanes of one block: `leaf[block, column, lane]` and
 `node[block, column, lane]`, so that playing a node reads contiguous memory and runs in vector registers. A block always
 has `LANES` lanes; a tree of smaller fanout leaves the others absent. Node i of a level sits in lane
-``i & (fanout - 1)`` of block ``first[level] + (i >> shift)``, and its children are block i of the level below.
+``i & (fanout - 1)`` of block ``first[level] + (i >> shift)``, and its children are block i of the level below. Only the
+root is elsewhere: roots of neighbouring trees share blocks at the front of `node` (tree r: lane ``r % LANES`` of
+block ``r // LANES``), because a round looks at the roots of all groups.
 """
 
 from __future__ import annotations
@@ -36,15 +38,13 @@ KEY_ALPHA, KEY_BETA, FAIL, WINNER = 0, 1, 2, 3
 
 
 def tree_shape(n: int, shift: int) -> tuple[int, list[int]]:
-    """Blocks of leaves, and blocks of nodes at each level, of a tree over n positions. O(log n)."""
-    width = -(-n >> shift)
+    """Blocks of leaves, and blocks of nodes at each level below the root, of a tree over n positions. O(log n)."""
+    leaves = width = -(-n >> shift)
     levels = []
-    leaves = width
-    while True:
+    while width > 1:
         levels.append(-(-width >> shift))
-        if width == 1:
-            return leaves, levels
-        width = -(-width >> shift)
+        width = levels[-1]
+    return leaves, levels
 
 
 def absent_leaves(blocks: int) -> FloatArray:
@@ -85,10 +85,12 @@ def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):  # type: ig
 
 
 @inline_kernel
-def _play(leaf, node, leaf0, first, shift, level, i, lam):  # type: ignore[no-untyped-def]
+def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):  # type: ignore[no-untyped-def]
     """Play node i of a level over its children at lam. Changes that node. O(LANES)."""
-    out = node[first[level] + (i >> shift)]
-    lane = i & ((1 << shift) - 1)
+    if level == n_levels - 1:
+        out, lane = node[root // LANES], root % LANES
+    else:
+        out, lane = node[first[level] + (i >> shift)], i & ((1 << shift) - 1)
     if level == 0:
         b = leaf0 + i
         best = best_lane(leaf, b, lam)
@@ -111,30 +113,27 @@ def _play(leaf, node, leaf0, first, shift, level, i, lam):  # type: ignore[no-un
 
 
 @kernel
-def build(leaf, node, leaf0, first, n_levels, n, shift, lam):  # type: ignore[no-untyped-def]
+def build(leaf, node, leaf0, first, n_levels, root, n, shift, lam):  # type: ignore[no-untyped-def]
     """Play the whole tree over n positions. Changes its nodes. O(n)."""
     width = n
     for level in range(n_levels):
         width = (width + (1 << shift) - 1) >> shift
         for i in range(width):
-            _play(leaf, node, leaf0, first, shift, level, i, lam)
+            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
 
 
 @kernel
-def refresh(leaf, node, leaf0, first, n_levels, shift, lam, stack):  # type: ignore[no-untyped-def]
+def refresh(leaf, node, leaf0, first, n_levels, root, shift, lam, stack):  # type: ignore[no-untyped-def]
     """Replay every node whose certificate ended before lam, children first. Changes those nodes.
 
-    `stack` is scratch of LANES rows a level. O(LANES) a replayed node; nothing when the root's holds.
+    For a root whose certificate ended. `stack` is scratch of LANES rows a level. O(LANES) a replayed node.
     """
-    top = n_levels - 1
-    if node[first[top], FAIL, 0] >= lam:
-        return
     depth = 0
-    stack[0, 0], stack[0, 1], stack[0, 2] = top, 0, 0
+    stack[0, 0], stack[0, 1], stack[0, 2] = n_levels - 1, 0, 0
     while depth >= 0:
         level, i = stack[depth, 0], stack[depth, 1]
         if level == 0 or stack[depth, 2] == 1:
-            _play(leaf, node, leaf0, first, shift, level, i, lam)
+            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
             depth -= 1
             continue
         stack[depth, 2] = 1
@@ -146,7 +145,7 @@ def refresh(leaf, node, leaf0, first, n_levels, shift, lam, stack):  # type: ign
 
 
 @kernel
-def replay_path(leaf, node, leaf0, first, n_levels, shift, lam, position):  # type: ignore[no-untyped-def]
+def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):  # type: ignore[no-untyped-def]
     """The key at `position` changed: repair its ancestors, stopping where nothing changes.
 
     All nodes must be valid at lam. A child that loses before and after costs one comparison: its new
@@ -159,11 +158,15 @@ def replay_path(leaf, node, leaf0, first, n_levels, shift, lam, position):  # ty
     old_winner = -2
     for level in range(n_levels):
         alpha, beta = block[KEY_ALPHA, lane], block[KEY_BETA, lane]
-        below = np.inf if level == 0 else block[FAIL, lane]
+        below = np.inf
         if level > 0:
+            below = block[FAIL, lane]
             contender = int(block[WINNER, lane])
         i >>= shift
-        block, lane = node[first[level] + (i >> shift)], i & mask
+        if level == n_levels - 1:
+            block, lane = node[root // LANES], root % LANES
+        else:
+            block, lane = node[first[level] + (i >> shift)], i & mask
         winner = int(block[WINNER, lane])
         if old_winner == -1:
             # Only the certificate below became shorter.
@@ -175,7 +178,7 @@ def replay_path(leaf, node, leaf0, first, n_levels, shift, lam, position):  # ty
         weight, top = alpha + lam * beta, top_alpha + lam * top_beta
         lost = winner == (position if level == 0 else old_winner)
         if lost or weight > top or (weight == top and contender < winner):
-            _play(leaf, node, leaf0, first, shift, level, i, lam)
+            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
             old_winner = winner
             continue
         held = block[FAIL, lane]
@@ -187,7 +190,7 @@ def replay_path(leaf, node, leaf0, first, n_levels, shift, lam, position):  # ty
 
 
 def check_tree(
-    leaf: FloatArray, node: FloatArray, leaf0: int, first: IntArray, n: int, shift: int, lam: float
+    leaf: FloatArray, node: FloatArray, leaf0: int, first: IntArray, root: int, n: int, shift: int, lam: float
 ) -> None:
     """Assert that every node's winner is right at lam and its certificate no longer than its children's. O(n)."""
     fan = 1 << shift
@@ -197,17 +200,20 @@ def check_tree(
     fail = np.full((leaves, fan), np.inf)
     assert (keys[:, KEY_ALPHA].ravel()[n:] == ABSENT).all()
     width = leaves
-    for level, blocks in enumerate(levels):
+    for level in range(len(levels) + 1):
         best = np.argmax(keys[:, KEY_ALPHA] + lam * keys[:, KEY_BETA], axis=1)
         rows = np.arange(width)
-        above = node[first[level] : first[level] + blocks, :, :fan]
-        flat = above.transpose(1, 0, 2).reshape(4, -1)
-        assert (flat[KEY_ALPHA, width:] == ABSENT).all() and (flat[FAIL, width:] == np.inf).all()
-        assert np.array_equal(flat[KEY_ALPHA, :width], keys[rows, KEY_ALPHA, best])
-        assert np.array_equal(flat[KEY_BETA, :width], keys[rows, KEY_BETA, best])
-        assert np.array_equal(flat[WINNER, :width], winner[rows, best])
-        assert (flat[FAIL, :width] <= fail.min(axis=1)).all()
-        assert (flat[FAIL, :width] >= lam).all()
+        if level < len(levels):
+            above = node[first[level] : first[level] + levels[level], :, :fan]
+        else:
+            above = node[root // LANES : root // LANES + 1, :, root % LANES : root % LANES + 1]
+        cells = above.transpose(1, 0, 2).reshape(4, -1)
+        assert (cells[KEY_ALPHA, width:] == ABSENT).all() and (cells[FAIL, width:] == np.inf).all()
+        assert np.array_equal(cells[KEY_ALPHA, :width], keys[rows, KEY_ALPHA, best])
+        assert np.array_equal(cells[KEY_BETA, :width], keys[rows, KEY_BETA, best])
+        assert np.array_equal(cells[WINNER, :width], winner[rows, best])
+        assert (cells[FAIL, :width] <= fail.min(axis=1)).all()
+        assert (cells[FAIL, :width] >= lam).all()
         keys, winner, fail = above[:, :2], above[:, WINNER].astype(np.int64), above[:, FAIL]
-        width = blocks
+        width = len(above)
     assert width == 1
