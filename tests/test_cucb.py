@@ -206,6 +206,31 @@ def test_arms_that_come_and_go():
     assert 0 not in other.select()
 
 
+def test_a_ground_set_that_grows_goes_on_as_if_it_had_been_large():
+    large = sb.Uniform(40, 3)
+    grown, whole = sb.CUCB(sb.Uniform(10, 3)), sb.CUCB(large)
+    whole.delete(np.arange(10, 40))
+    rng = np.random.default_rng(4)
+    for t in range(60):
+        if t == 20:
+            grown.grow(large)
+            grown.delete(np.arange(25, 40))
+            whole.insert(np.arange(10, 25))
+        if t == 40:
+            grown.insert([30, 31])
+            whole.insert([30, 31])
+        arms = grown.select()
+        assert arms.tolist() == whole.select().tolist()
+        rewards = rng.integers(0, 2, 3)
+        grown.update(arms, rewards)
+        whole.update(arms, rewards)
+    with pytest.raises(sb.ParameterError, match="at least 40 arms"):
+        grown.grow(sb.Uniform(39, 3))
+    with pytest.raises(sb.ParameterError, match="Uniform"):
+        grown.grow(sb.Partition(np.zeros(50, dtype=int)))
+    assert grown.n_arms == 40
+
+
 def test_describe_tells_engine_clock_reason_and_memory():
     about = sb.CUCB(sb.Uniform(10_000, 10)).describe()
     assert about["engine"] == "kinetic" and about["clock"] == "exact" and about["why"]

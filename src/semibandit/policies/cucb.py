@@ -143,6 +143,26 @@ class CUCB(Policy):
         """Bring deleted arms back with what is known of them. Cost of an update each."""
         self._engine.insert(arms)
 
+    def grow(self, matroid: Matroid) -> None:
+        """Go on with a larger ground set: arms 0 .. n_arms - 1 stay what they are, the others are new.
+
+        `matroid` must be of the same class with at least as many arms; that it agrees with the old one on the old arms
+        is the caller's affair. O(K) for the new K: let the ground set double and `delete` the arms that are not there
+        yet, and each arm costs O(1) amortised; bringing one in is then an `insert`.
+        """
+        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
+            raise ParameterError(
+                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
+            )
+        records = new_records(matroid.n_arms)
+        records[: self.n_arms] = self.records
+        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
+        engine.advance(self._engine.lam)
+        if len(self._engine.deleted):
+            engine.delete(self._engine.deleted)
+        self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
+        self._engine, self._why = engine, why
+
     @property
     def counts(self) -> IntArray:
         return self.records["count"].astype(np.int64)
