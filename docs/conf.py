@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from sphinx.util.inspect import signature, stringify_signature
+
 import semibandit
 
 project = "semibandit"
@@ -16,14 +21,32 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+# The packages' own `__all__` says what is public, so a new class appears in the reference by being exported.
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-# The packages' own `__all__` says what is public, so a new class appears in the reference by being exported.
+_ALIASES = ("IntArray", "FloatArray", "ArrayLike", "npt.ArrayLike")
+autodoc_type_aliases = {name: name.split(".")[-1] for name in _ALIASES}
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "semibandit"
+
+
+def tidy_signature(
+    app: Any, what: str, name: str, obj: Any, options: Any, shown: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """What a reader wants to see of a signature."""
+    if what == "class" and issubclass(obj, semibandit.Matroid):
+        # Matroids are locked by the `__call__` of their metaclass, which hides what `__init__` takes.
+        own = signature(obj.__init__, bound_method=True)
+        return stringify_signature(own, show_return_annotation=False), None
+    aliases = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    return shown and aliases.sub(r"\1", shown), returned and aliases.sub(r"\1", returned)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", tidy_signature)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import semibandit
 from semibandit.engines.registry import ENGINES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +88,17 @@ def test_relative_links_lead_to_files(page: Path) -> None:
         if "://" in target or target.startswith(("#", "mailto:")):
             continue
         assert (page.parent / target.split("#")[0]).exists(), f"{page.name} links to {target}"
+
+
+def test_the_reference_lists_what_is_exported_and_nothing_else() -> None:
+    table = re.search(
+        r"^\| kind .*?\n\n", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert table is not None
+    listed = re.findall(r"`(\w+)`", table.group())
+    assert set(semibandit.__all__) - {"__version__"} <= set(listed)
+    for name in listed:
+        assert name in semibandit.__all__ or (PACKAGE / f"{name}.py").exists(), f"no semibandit.{name}"
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
