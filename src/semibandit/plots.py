@@ -32,7 +32,7 @@ def _figure(width: float, height: float, columns: int = 1, **options: Any) -> tu
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, columns, **options)
-    for axis in np.atleast_1d(axes):
+    for axis in np.ravel(axes):
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(True, which="major", color=FAINT, linewidth=0.6)
         axis.set_axisbelow(True)

@@ -57,7 +57,7 @@ class Case:
 
     def small(self) -> Case:
         """The same in a few seconds: a hundredth of the arms, short repeats. For `--quick` and for tests."""
-        rank = max(2, self.rank // 10)
+        rank = min(self.rank, max(5, self.rank // 10))
         arms = max(self.arms // 100, 4 * rank)
         if self.matroid == "graphic":
             arms = min(arms, rank * (rank + 1) // 2)

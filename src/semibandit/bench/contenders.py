@@ -13,11 +13,10 @@ from semibandit.bench.rivals import rivals_for, start_rival
 from semibandit.bench.start import Start
 from semibandit.engines import ENGINES
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.registry import choose
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError
 from semibandit.policies import CUCB
-from semibandit.simulation.loop import DRAW, SELECT, UPDATE, run_rounds
+from semibandit.simulation.loop import SELECT, UPDATE, run_rounds
 
 WAYS = ("python", "compiled")
 
@@ -108,7 +107,6 @@ class Contender:
             ticks[:] = 0
             self.play_compiled(1)
             took[i] = ticks[SELECT] + ticks[UPDATE]
-        assert DRAW not in (SELECT, UPDATE)
         return took * rate
 
     @property
@@ -119,19 +117,23 @@ class Contender:
         return float(self.player.memory()) / self.env.n_arms
 
 
+def check_engines(engines: tuple[str, ...]) -> None:
+    """Raise for a name that is no engine, before anything long begins."""
+    for name in engines:
+        if name != "auto" and name not in ENGINES:
+            raise ParameterError(f"engine = {name!r} is not known: one of auto, {', '.join(ENGINES)}")
+
+
 def gather(
     start: Start, engines: tuple[str, ...] = (), rivals: tuple[str, ...] | None = None
 ) -> list[Contender]:
     """Our engines (all that fit, or those named; the one the ratios are about first) and the rivals. O(K) each."""
     matroid = start.env.matroid
-    chosen = choose(matroid, start.clock_name)[0]
-    for name in engines:
-        if name != "auto" and name not in ENGINES:
-            raise ParameterError(f"engine = {name!r} is not known: one of auto, {', '.join(ENGINES)}")
+    chosen = start.engine_name
     wanted = [chosen if name == "auto" else name for name in engines]
     if not wanted:
         wanted = [name for name, spec in ENGINES.items() if spec.fits(matroid, start.clock_name)]
-        wanted.sort(key=lambda name: name != chosen)
+        wanted = [chosen, *(name for name in wanted if name != chosen)]
     contenders: list[Contender] = []
     for name in dict.fromkeys(wanted):
         arrived = start.policy is not None and start.policy.engine == name

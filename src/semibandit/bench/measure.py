@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from semibandit._records import FloatArray, IntArray
 from semibandit.bench.bare import Bare
 from semibandit.bench.cases import Case
-from semibandit.bench.contenders import WAYS, Contender, gather
+from semibandit.bench.contenders import WAYS, Contender, check_engines, gather
 from semibandit.bench.start import Start, explore_start, late_start
 from semibandit.errors import ParameterError
 from semibandit.instances import random_environment
@@ -74,6 +75,7 @@ class Measurement:
 
     def __init__(self, case: Case, say: Say = _silent, progress: bool | None = None) -> None:
         self.case, self.say = case, say
+        check_engines(case.engines)
         say(f"{case.title}: preparing")
         self.start = prepare(case, progress)
         self.contenders = gather(self.start, case.engines, case.rivals)
@@ -138,7 +140,8 @@ class Measurement:
         """Rounds a repeat may have: exploring ends when every arm was played a few times more."""
         cap = self.case.rounds
         if self.case.phase == "explore":
-            cap = min(cap, max(20, 2 * self.case.arms // (self.case.rank * self.case.repeats)))
+            # With few arms exploring lasts for many plays of each, so that a repeat need not be short.
+            cap = min(cap, max(2000, 2 * self.case.arms // (self.case.rank * self.case.repeats)))
         return max(cap, _LEAST_ROUNDS)
 
     def _add_row(self, contender: Contender, way: str, seconds_each: float) -> None:
@@ -170,8 +173,6 @@ class Measurement:
 
     def _repeat_bare(self, way: str, log: IntArray | list[IntArray]) -> None:
         """Replay what the first contender just played, on other memory, so that it is just as cold."""
-        import time
-
         bare = self.bare
         assert bare is not None
         row = next((r for r in self.rows if r.owner is None and r.way == way), None)

@@ -99,7 +99,13 @@ def figures_text(figures: Sequence[dict[str, Any]]) -> str:
 def _figure_cells(figures: Sequence[dict[str, Any]]) -> list[list[str]]:
     word = {True: "yes", False: "NO", None: "-"}
     return [
-        [f["case"], f["figure"], f"{f['sense']} {number(f['wanted'])}", number(f["reached"]), word[f["met"]]]
+        [
+            f["case"],
+            f["figure"],
+            f"{'<=' if f['sense'] == 'at most' else '>='} {f['wanted']:g}",
+            number(f["reached"]),
+            word[f["met"]],
+        ]
         for f in figures
     ]
 

@@ -57,7 +57,10 @@ def run_bench(
 def run_suite(quick: bool = False, say: Say = _silent, progress: bool | None = None) -> dict[str, Any]:
     """The whole suite behind docs/performance.md; `quick` takes small instances instead."""
     cases, scaling = suite(quick)
-    return {**run_bench(cases, (scaling,), say, progress), "quick": quick}
+    result = run_bench(cases, (scaling,), say, progress)
+    if quick:
+        result["figures"] = []  # they are about large instances
+    return {**result, "quick": quick}
 
 
 def save(result: dict[str, Any], path: Path) -> None:

@@ -28,6 +28,8 @@ class Start:
     lam: float
     pulls: IntArray
     clock_name: str
+    #: The engine that the policy had here; with ``engine="auto"``, what that took.
+    engine_name: str
     #: The policy that came here by itself; None where the state was made in one batch.
     policy: CUCB | None = None
 
@@ -95,4 +97,5 @@ def snapshot(policy: CUCB, world: Environment) -> Start:
         lam=policy.confidence_width,
         pulls=np.array(world.pulls),
         clock_name=policy.clock,
+        engine_name=policy.engine,
     )

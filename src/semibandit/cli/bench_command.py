@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -132,30 +131,23 @@ def command(
         else:
             result = run_bench([case], [], _say)
         result["figures"] = []
-    _keep(result, json_file, plot, report, report_markdown)
-    click.echo(result_text(result))
-    if not all(case["agree"] for case in result["cases"]):
-        raise click.exceptions.Exit(1)
-
-
-def _keep(
-    result: dict[str, Any], json_file: Path | None, plot: Path | None, report: Path | None, page: Any
-) -> None:
-    """Write the files that were asked for, and say so."""
     if json_file is not None:
         from semibandit.bench.runner import save
 
         save(result, json_file)
-        _say(f"written: {json_file}")
+    click.echo(result_text(result))
     if plot is not None:
         from semibandit.plots import plot_bench
 
         plot_bench(result, plot)
-        _say(f"written: {plot}")
     if report is not None:
         link = None if plot is None else Path(os.path.relpath(plot, report.parent)).as_posix()
-        report.write_text(page(result, link), encoding="utf-8")
-        _say(f"written: {report}")
+        report.write_text(report_markdown(result, link), encoding="utf-8")
+    for path in (json_file, plot, report):
+        if path is not None:
+            _say(f"written: {path}")
+    if not all(case["agree"] for case in result["cases"]):
+        raise click.exceptions.Exit(1)
 
 
 def _say(message: str) -> None:

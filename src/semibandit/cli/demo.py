@@ -60,10 +60,13 @@ def command(out: Path, seed: int, quick: bool) -> None:
         for one in classes
     ]
     click.echo(table(header, rows))
+    compared = sum(one["checked"] for one in classes)
     click.echo(
-        "\nregret: average of a round so far, of the best reward. us/round: select and update, of late.\n"
-        "numpy us: all weights sorted (uniform: argpartition) every round, with the same decisions in all "
-        f"{sum(one['checked'] for one in classes):,} rounds compared."
+        "\nregret    average of a round so far, as a share of the best reward\n"
+        "us/round  select and update, in the later rounds\n"
+        "numpy us  the same CUCB sorting all weights every round (uniform: argpartition); "
+        f"{compared:,} rounds\n"
+        "          were played by both, and their decisions compared"
     )
     if not all(one["same"] for one in classes):
         click.echo(
