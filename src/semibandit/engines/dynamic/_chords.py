@@ -32,7 +32,6 @@ Q, CAP, START, LIVE, SPARE, KEYS = 0, 1, 2, 3, 4, 5  # columns of the table of g
 LINES = 11  # arrays of one entry a chunk in a graph's state
 
 
-@njit
 def pool_size(q: int, cap: int) -> int:
     """Words of the integer pool that a graph with `cap` chunks of `q` takes. O(1)."""
     return cap * q + LINES * cap + 4 * cap * cap

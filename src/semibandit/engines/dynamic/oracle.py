@@ -11,10 +11,10 @@ from semibandit.engines.dynamic.base import DynamicBase
 class DynamicOracle(DynamicBase):
     """Exact dynamic base of a matroid of which nothing is known but its greedy.
 
-    A base arm that rises and a rejected arm that falls change nothing: O(1). A base arm that falls, or a
-    rejected arm that rises, is compared with the only arms that could be exchanged for it: solving is over the
-    base and the other candidates in one greedy, O(K log K) and up to K membership tests. Not sublinear; it is
-    here so that `dynamic_base` answers for every matroid.
+    A base arm that rises and a rejected arm that falls change nothing: O(1). A rejected arm that rises is tried
+    against the base alone: O(D log D) and D + 1 membership tests. Only a base arm that falls is solved anew,
+    O(K log K) and up to K membership tests. Not sublinear; it is here so that `dynamic_base` answers for every
+    matroid.
 
     Examples
     --------
