@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from semibandit.engines.base import Engine
 from semibandit.engines.kinetic import KineticEngine
+from semibandit.engines.laminar_kinetic import LaminarKineticEngine
 from semibandit.engines.resolve import resolve_engine
 from semibandit.errors import ClockError, ParameterError
-from semibandit.matroids import Matroid
+from semibandit.matroids import Laminar, Matroid
 
 Records = npt.NDArray[np.void]
 
@@ -31,14 +32,22 @@ class EngineSpec:
         return (not self.serves or matroid.name in self.serves) and clock in self.clocks
 
 
+def _kinetic(matroid: Matroid, records: Records | None = None) -> Engine:
+    return (
+        LaminarKineticEngine(matroid, records)
+        if isinstance(matroid, Laminar)
+        else KineticEngine(matroid, records)
+    )
+
+
 ENGINES: dict[str, EngineSpec] = {
     spec.name: spec
     for spec in (
         EngineSpec("resolve", resolve_engine, (), ("exact", "staircase"), "O(K) a round"),
         EngineSpec(
             "kinetic",
-            KineticEngine,
-            ("uniform", "partition"),
+            _kinetic,
+            ("uniform", "partition", "laminar"),
             ("exact", "staircase"),
             "O(D log D + s log K) a round for s exchanges",
         ),
@@ -51,7 +60,7 @@ KINETIC_FROM = 200
 
 def choose(matroid: Matroid, clock: str) -> tuple[str, str]:
     """The engine `auto` takes for `matroid` under `clock`, and why. O(1)."""
-    if matroid.name in ("uniform", "partition"):
+    if matroid.name in ("uniform", "partition", "laminar"):
         if matroid.n_arms >= KINETIC_FROM and matroid.n_arms >= 2 * matroid.rank:
             return "kinetic", f"K = {matroid.n_arms}: kinetic tournaments are exact and sublinear in K"
         return "resolve", f"K = {matroid.n_arms}, D = {matroid.rank}: one pass over so few arms is faster"
