@@ -101,6 +101,12 @@ def test_the_reference_lists_what_is_exported_and_nothing_else() -> None:
         assert name in semibandit.__all__ or (PACKAGE / f"{name}.py").exists(), f"no semibandit.{name}"
 
 
+def test_the_table_of_engines_is_that_of_the_registry() -> None:
+    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r'^\| `"([\w-]+)"` \| ([^|]+) \|', text, re.M))
+    assert rows == {name: ", ".join(spec.serves) or "every matroid" for name, spec in ENGINES.items()}
+
+
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     command += ["-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "html")]
