@@ -73,6 +73,7 @@ from semibandit.engines.laminar_tree import (
     SLOT_BITS,
     SLOT_MASK,
     TOP,
+    UNUSED,
     UP,
     USED,
     new_tree,
@@ -93,8 +94,11 @@ def _check_tree(tree: Any, lam: float) -> None:
     reached = np.zeros(len(link), dtype=np.int64)
     for v in range(len(link)):
         up, first, last, kind = (int(x) for x in link[v])
+        if kind == UNUSED:
+            continue
         assert up > v or (up == -1 and v == len(link) - 1)
         part = slice(first, first + 1 if kind == A_GATE else last)
+        assert part.start >> 4 == (part.stop - 1) >> 4
         if kind == OVER_SLOTS:
             keys, arms, fails = leaf[part], tree.arm_of[part], np.array([np.inf])
             assert (np.diff(arms) > 0).all()
@@ -112,7 +116,7 @@ def _check_tree(tree: Any, lam: float) -> None:
             assert node[v, KEY_ALPHA] == keys[best, KEY_ALPHA]
             if node[v, KEY_ALPHA] != ABSENT:
                 assert node[v, WINNER] == arms[best] and node[v, KEY_BETA] == keys[best, KEY_BETA]
-    assert (reached[:-1] == 1).all() and reached[-1] == 0
+    assert np.array_equal(reached, (link[:, KIND] != UNUSED) & (link[:, UP] >= 0))
     gates = family[1:, GATE]
     assert (link[gates, KIND] == A_GATE).all() and np.array_equal(link[gates, FIRST], family[1:, TOP])
     assert family[0, TOP] == len(link) - 1
@@ -135,7 +139,7 @@ class LaminarKineticEngine(CompiledEngine):
     array([0, 3, 4])
     """
 
-    name = "kinetic"
+    name = "laminar-kinetic"
     monotone_clock = True
 
     def __init__(

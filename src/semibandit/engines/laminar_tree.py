@@ -9,9 +9,9 @@ the tree is its own queue of events.
 Comparisons and certificates are those of `engines.tournament`, exact to the bit, except that ties between nodes go by
 arm id: only the slots of one family ascend with arm ids.
 
-Layout. Slots and nodes are numbered through; number i is lane ``i & 15`` of block ``i >> 4``. Children are numbered one
-after the other, and a node's share of them ends where a block ends unless they are few, so that nodes over whole
-blocks are played in vector registers and families of a few arms waste nothing.
+Layout. Slots and nodes are numbered through; number i is lane ``i & 15`` of block ``i >> 4``. The children of a node
+are neighbouring lanes of one block, so that it is played in vector registers; small families share blocks, and numbers
+are left out only where a few children would otherwise lie across two.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ import numpy as np
 
 from semibandit._jit import inline_kernel, kernel, njit
 from semibandit._records import FloatArray, IntArray
-from semibandit.engines._simd import ABSENT, LANES, best_lane, certify_lanes, smallest_lane
-from semibandit.engines._simd_by_id import best_lane_by_id, certify_lanes_by_id
+from semibandit.engines._simd import ABSENT, LANES
+from semibandit.engines._simd_part import (
+    best_node,
+    best_slot,
+    certify_nodes,
+    certify_slots,
+    smallest_lane_of,
+)
 from semibandit.engines.tournament import FAIL, KEY_ALPHA, KEY_BETA, WINNER, shorten
 
 # Columns of a family. Families are numbered outermost first; number 0 is around all others and never full.
@@ -31,7 +37,7 @@ PARENT, CAPACITY, USED, TOP, GATE, SLOT0, LEAF0, N_LEAVES = range(8)
 
 # Columns of a node's links, and its kinds. A gate has one child; its LAST tells whether it is open.
 UP, FIRST, LAST, KIND = range(4)
-OVER_SLOTS, OVER_NODES, A_GATE = range(3)
+UNUSED, OVER_SLOTS, OVER_NODES, A_GATE = range(4)
 
 # An arm's place is its innermost family, and in the low bits its slot.
 SLOT_BITS = 32
@@ -60,48 +66,59 @@ class NestedTree(NamedTuple):
 
 
 @njit
-def _shares(first, n, shift):  # type: ignore[no-untyped-def]
-    """Over how many nodes the children first .. first + n - 1 are shared out. O(1)."""
-    if n <= 1 << shift:
-        return min(n, 1)
-    return ((first + n - 1) >> shift) - (first >> shift) + 1
+def _in_one_block(at, n):  # type: ignore[no-untyped-def]
+    """The first number from `at` on at which n <= LANES numbers lie in one block."""
+    return at if (at & 15) + n <= LANES else (at + LANES) & -LANES
 
 
 @njit
-def _lay_out(family, n_own, n_inner, link, shift):  # type: ignore[no-untyped-def]
+def _place_slots(family, n_own):  # type: ignore[no-untyped-def]
+    """Give every family its slots; returns how many there are. Changes `family`. O(F)."""
+    at = 0
+    for f in range(n_own.shape[0]):
+        if n_own[f] <= LANES:
+            at = _in_one_block(at, n_own[f])
+        family[f, SLOT0] = at
+        at += n_own[f]
+    return at
+
+
+@njit
+def _place_nodes(family, n_own, n_inner, link, shift):  # type: ignore[no-untyped-def]
     """Place every family's nodes, inner families first, and join them. O(nodes).
 
     Changes `family` and `link`; with an empty `link` only counts. Returns the number of nodes.
     """
     real = link.shape[0] > 0
+    fan = 1 << shift
     n_families = family.shape[0]
     next_gate = np.empty(n_families, np.int64)
     at = 0
     for f in range(n_families - 1, -1, -1):
-        # First the nodes over the family's own slots, then the gates of the families inside, then what is above.
-        child, width = family[f, SLOT0], n_own[f]
-        above = _shares(child, width, shift)
-        kind = OVER_SLOTS
-        family[f, LEAF0], family[f, N_LEAVES] = at, above
-        next_gate[f] = at + above
-        extra = n_inner[f]
+        # First the nodes over the family's own slots with the gates of the families inside, then what is above.
+        child, n, kind, gates = family[f, SLOT0], n_own[f], OVER_SLOTS, n_inner[f]
         while True:
+            # Few children have one parent; many are shared out where their numbers are multiples of the fanout.
+            above = min(n, 1) if n <= fan else ((child + n - 1) >> shift) - (child >> shift) + 1
+            width = above + gates
+            if width <= fan:
+                at = _in_one_block(at, width)
             for i in range(above if real else 0):
                 v = at + i
                 cut = ((child >> shift) + i) << shift
                 link[v, FIRST] = child if i == 0 else cut
-                link[v, LAST] = child + width if i == above - 1 else cut + (1 << shift)
+                link[v, LAST] = child + n if i == above - 1 else cut + fan
                 link[v, KIND] = kind
                 if kind == OVER_NODES:
                     for c in range(link[v, FIRST], link[v, LAST]):
                         link[c, UP] = v
-            child, width = at, above + extra
-            extra = 0
+            if kind == OVER_SLOTS:
+                family[f, LEAF0], family[f, N_LEAVES] = at, above
+                next_gate[f] = at + above
+            child, n, kind, gates = at, width, OVER_NODES, 0
             at += width
             if width == 1:
                 break
-            above = _shares(child, width, shift)
-            kind = OVER_NODES
         family[f, TOP] = at - 1
     if real:
         link[at - 1, UP] = -1
@@ -131,17 +148,21 @@ def new_tree(home: IntArray, parent: IntArray, capacity: IntArray, fanout: int) 
     family[1:, CAPACITY] = capacity
     n_own = np.bincount(home + 1, minlength=n_families).astype(np.int64)
     n_inner = np.bincount(parent + 1, minlength=n_families).astype(np.int64)
-    family[:, SLOT0] = np.cumsum(n_own) - n_own
-    total = int(_lay_out(family, n_own, n_inner, np.zeros((0, 4), dtype=np.int64), shift))
-    link = np.zeros((total, 4), dtype=np.int64)
-    _lay_out(family, n_own, n_inner, link, shift)
-    arm_of = np.argsort(home, kind="stable").astype(np.int64)
+    n_slots = int(_place_slots(family, n_own))
+    n_nodes = int(_place_nodes(family, n_own, n_inner, np.zeros((0, 4), dtype=np.int64), shift))
+    link = np.zeros((n_nodes, 4), dtype=np.int64)
+    _place_nodes(family, n_own, n_inner, link, shift)
+    by_family = np.argsort(home, kind="stable").astype(np.int64)
+    first = np.cumsum(n_own) - n_own
+    slot = np.arange(n_arms) + np.repeat(family[:, SLOT0] - first, n_own)
+    arm_of = np.full(n_slots, NOTHING)
+    arm_of[slot] = by_family
     place = (home + 1) << SLOT_BITS
-    place[arm_of] += np.arange(n_arms)
-    leaf = np.zeros((-(-n_arms // LANES), 2, LANES))
+    place[by_family] += slot
+    leaf = np.zeros((-(-n_slots // LANES), 2, LANES))
     leaf[:, KEY_ALPHA] = ABSENT
-    node = np.zeros((-(-total // LANES), 4, LANES))
-    return NestedTree(leaf, node, link, family, place, arm_of, np.zeros(total, dtype=np.int64))
+    node = np.zeros((-(-n_nodes // LANES), 4, LANES))
+    return NestedTree(leaf, node, link, family, place, arm_of, np.zeros(n_nodes, dtype=np.int64))
 
 
 @inline_kernel
@@ -161,66 +182,28 @@ def _show(node, v, alpha, beta, fail, winner):  # type: ignore[no-untyped-def]
 
 @kernel
 def _play_slots(leaf, arm_of, first, last, node, v, lam):  # type: ignore[no-untyped-def]
-    """Play node v over the slots first .. last - 1 of one family at lam. Changes node v. O(fanout)."""
+    """Play node v over the slots first .. last - 1 of one family at lam. Changes node v. O(LANES)."""
+    b, lo = first >> 4, first & 15
+    hi = lo + last - first
+    best = best_slot(leaf, b, lo, hi, lam)
+    alpha, beta = leaf[b, KEY_ALPHA, best], leaf[b, KEY_BETA, best]
     fail = np.inf
-    if last - first == LANES and first & 15 == 0:
-        b = first >> 4
-        lane = best_lane(leaf, b, lam)
-        best = first + lane
-        alpha, beta = leaf[b, KEY_ALPHA, lane], leaf[b, KEY_BETA, lane]
-        if alpha != np.inf and alpha != ABSENT:
-            fail = certify_lanes(leaf, b, lane, lam)
-    else:
-        best = first
-        best_weight = weight_at(leaf, first, lam)
-        for i in range(first + 1, last):
-            w = weight_at(leaf, i, lam)
-            if w > best_weight:
-                best_weight = w
-                best = i
-        alpha, beta = leaf[best >> 4, KEY_ALPHA, best & 15], leaf[best >> 4, KEY_BETA, best & 15]
-        if alpha != np.inf and alpha != ABSENT:
-            for i in range(first, last):
-                if i != best:
-                    other = leaf[i >> 4]
-                    fail = shorten(
-                        fail, alpha, beta, other[KEY_ALPHA, i & 15], other[KEY_BETA, i & 15], best < i, lam
-                    )
-    _show(node, v, alpha, beta, fail, arm_of[best])
+    if alpha != np.inf and alpha != ABSENT:
+        fail = certify_slots(leaf, b, lo, hi, best, lam)
+    _show(node, v, alpha, beta, fail, arm_of[(b << 4) + best])
 
 
 @kernel
 def _play_nodes(node, first, last, v, lam):  # type: ignore[no-untyped-def]
-    """Play node v over its child nodes first .. last - 1 at lam, ties by arm id. Changes node v. O(fanout)."""
-    if last - first == LANES and first & 15 == 0:
-        b = first >> 4
-        lane = best_lane_by_id(node, b, lam)
-        alpha, beta, winner = node[b, KEY_ALPHA, lane], node[b, KEY_BETA, lane], node[b, WINNER, lane]
-        fail = smallest_lane(node, b, FAIL)
-        if alpha != np.inf and alpha != ABSENT:
-            fail = min(fail, certify_lanes_by_id(node, b, lane, lam))
-    else:
-        best = first
-        winner = node[first >> 4, WINNER, first & 15]
-        fail = node[first >> 4, FAIL, first & 15]
-        best_weight = weight_at(node, first, lam)
-        for i in range(first + 1, last):
-            w = weight_at(node, i, lam)
-            fail = min(fail, node[i >> 4, FAIL, i & 15])
-            if w > best_weight or (w == best_weight and node[i >> 4, WINNER, i & 15] < winner):
-                best_weight = w
-                best = i
-                winner = node[i >> 4, WINNER, i & 15]
-        alpha, beta = node[best >> 4, KEY_ALPHA, best & 15], node[best >> 4, KEY_BETA, best & 15]
-        if alpha != np.inf and alpha != ABSENT:
-            for i in range(first, last):
-                if i != best:
-                    other = node[i >> 4]
-                    before = winner < other[WINNER, i & 15]
-                    fail = shorten(
-                        fail, alpha, beta, other[KEY_ALPHA, i & 15], other[KEY_BETA, i & 15], before, lam
-                    )
-    _show(node, v, alpha, beta, fail, winner)
+    """Play node v over its child nodes first .. last - 1 at lam, ties by arm id. Changes node v. O(LANES)."""
+    b, lo = first >> 4, first & 15
+    hi = lo + last - first
+    best = best_node(node, b, lo, hi, lam)
+    alpha, beta = node[b, KEY_ALPHA, best], node[b, KEY_BETA, best]
+    fail = smallest_lane_of(node, b, lo, hi, FAIL)
+    if alpha != np.inf and alpha != ABSENT:
+        fail = min(fail, certify_nodes(node, b, lo, hi, best, lam))
+    _show(node, v, alpha, beta, fail, node[b, WINNER, best])
 
 
 @inline_kernel
@@ -237,13 +220,13 @@ def _pass_gate(node, top, gate, is_open):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def _play(leaf, node, link, arm_of, v, lam):  # type: ignore[no-untyped-def]
-    """Play node v over whatever is below it. Changes node v. O(fanout)."""
+    """Play node v over whatever is below it. Changes node v. O(LANES)."""
     first, last, kind = link[v, FIRST], link[v, LAST], link[v, KIND]
     if kind == OVER_NODES:
         _play_nodes(node, first, last, v, lam)
     elif kind == OVER_SLOTS:
         _play_slots(leaf, arm_of, first, last, node, v, lam)
-    else:
+    elif kind == A_GATE:
         _pass_gate(node, first, v, last == 1)
 
 
@@ -258,7 +241,7 @@ def play_all(tree, lam):  # type: ignore[no-untyped-def]
 def catch_up(tree, lam):  # type: ignore[no-untyped-def]
     """Play again every node whose certificate ended before lam, children first. Changes those nodes.
 
-    O(fanout) a node played; nothing when the last node's certificate holds.
+    O(LANES) a node played; nothing when the last node's certificate holds.
     """
     root = tree.link.shape[0] - 1
     if tree.node[root >> 4, FAIL, root & 15] < lam:
@@ -289,7 +272,7 @@ def _play_ended(leaf, node, link, arm_of, queue, root, lam):  # type: ignore[no-
 
 @kernel
 def _climb(node, link, v, shown, lam):  # type: ignore[no-untyped-def]
-    """Node v changed: repair the nodes above it, as far as anything changes. O(fanout) a node.
+    """Node v changed: repair the nodes above it, as far as anything changes. O(LANES) a node.
 
     `shown` is the arm it showed before, or NOTHING, or SAME when only its certificate became shorter. All
     nodes must be valid at lam. A child that loses before and after costs one comparison: its new certificate
@@ -340,7 +323,7 @@ def _climb(node, link, v, shown, lam):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def set_key(tree, shift, arm, alpha, beta, lam):  # type: ignore[no-untyped-def]
-    """Give the slot of `arm` a new key. Changes it and nodes above. O(fanout log K) a level, often O(1)."""
+    """Give the slot of `arm` a new key. Changes it and nodes above. O(LANES log K) a level, often O(1)."""
     slot, f = tree.place[arm] & SLOT_MASK, tree.place[arm] >> SLOT_BITS
     tree.leaf[slot >> 4, KEY_ALPHA, slot & 15] = alpha
     tree.leaf[slot >> 4, KEY_BETA, slot & 15] = beta
@@ -362,7 +345,7 @@ def set_key(tree, shift, arm, alpha, beta, lam):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def set_gate(tree, f, is_open, lam):  # type: ignore[no-untyped-def]
-    """Open or shut family f towards the family around it. Changes nodes above. O(fanout log K) a level."""
+    """Open or shut family f towards the family around it. Changes nodes above. O(LANES log K) a level."""
     gate = tree.family[f, GATE]
     shown = int(tree.node[gate >> 4, WINNER, gate & 15])
     tree.link[gate, LAST] = 1 if is_open else 0
