@@ -36,6 +36,7 @@ def _select(state, lam, out):  # type: ignore[no-untyped-def]
     alpha, beta, arm = state.alpha, state.beta, state.arm
     outside, best_weight, best_arm = state.outside, state.best_weight, state.best_arm
     n = outside.shape[0]
+    # Place i of the three arrays belongs to vertex outside[i], so that the scan runs through memory in order.
     for v in range(n):
         outside[v] = v
         best_weight[v] = -np.inf
@@ -44,21 +45,29 @@ def _select(state, lam, out):  # type: ignore[no-untyped-def]
     joined = outside[left]
     size = 0
     while left > 0:
+        alpha_row, beta_row = alpha[joined], beta[joined]
         at = 0
         top, top_arm = -np.inf, -1
         for i in range(left):
             v = outside[i]
-            w = alpha[joined, v] + lam * beta[joined, v]
-            if w > best_weight[v] or (w == best_weight[v] and w > -np.inf and arm[joined, v] < best_arm[v]):
-                best_weight[v] = w
-                best_arm[v] = arm[joined, v]
-            if best_weight[v] > top or (best_weight[v] == top and best_arm[v] < top_arm):
-                top = best_weight[v]
-                top_arm = best_arm[v]
-                at = i
+            w = alpha_row[v] + lam * beta_row[v]
+            best = best_weight[i]
+            if w >= best and w > -np.inf:
+                k = arm[joined, v]
+                if w > best or k < best_arm[i]:
+                    best_weight[i] = w
+                    best_arm[i] = k
+                    best = w
+            if best >= top:
+                if best > top or best_arm[i] < top_arm:
+                    top = best
+                    top_arm = best_arm[i]
+                    at = i
         joined = outside[at]
         left -= 1
         outside[at] = outside[left]
+        best_weight[at] = best_weight[left]
+        best_arm[at] = best_arm[left]
         if top > -np.inf:
             out[size] = top_arm
             size += 1
