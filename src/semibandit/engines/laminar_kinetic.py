@@ -139,7 +139,7 @@ class LaminarKineticEngine(CompiledEngine):
     array([0, 3, 4])
     """
 
-    name = "laminar-kinetic"
+    name = "kinetic"
     monotone_clock = True
 
     def __init__(
