@@ -52,7 +52,7 @@ def check_engine(
     Rewards come from `values` (few values make many ties), a value of NaN stands for a uniform number. Operations:
     feedback for the base, late and repeated feedback for any arms, weights set up and down, deletions, insertions,
     exclusions, the clock standing still or moving on (`moving_clock`: at every round, else rarely). `_check` runs after
-    each. Raises AssertionError on the first difference. O(operations * K log K) with small constants: for small matroids.
+    each. Raises AssertionError on the first difference. O(operations * K log K) and more: for small matroids.
     """
     rng = np.random.default_rng(seed)
     engine = make(matroid, new_records(matroid.n_arms))
