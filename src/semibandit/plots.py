@@ -243,6 +243,10 @@ def _draw_million(axis: Any, data: dict[str, Any]) -> None:
     axis.set_xticks(ticks, [duration(t) for t in ticks])
     axis.set_xticks([], minor=True)
     rounds = f"{data['rounds']:,} rounds"
+    # Between the two curves where they are this high: the same height, so the gap is as wide as the ratio.
+    height = 0.5 * max(lost)
+    down = next((i for i, value in enumerate(lost) if value <= height), len(lost) - 1)
+    between = float(np.sqrt(mine[down] * theirs[down]))
     for x, y, across, colour, text in (
         (
             covered / 1.4,
@@ -252,9 +256,9 @@ def _draw_million(axis: Any, data: dict[str, Any]) -> None:
             f"semibandit\n{number(data['us'])} us a round\n{rounds}\nin {duration(mine[-1])}",
         ),
         (
-            mine[-1] * 2.2,
-            0.2 * max(lost),
-            "left",
+            between,
+            height,
+            "center",
             RIVAL,
             f"{data['rival']}\n{number(data['rival_us'])} us a round\nthe same rounds\nin {duration(theirs[-1])}",
         ),

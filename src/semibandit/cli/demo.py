@@ -41,8 +41,7 @@ def command(out: Path, seed: int, quick: bool) -> None:
         "us/round",
         "numpy us",
         "faster",
-        "regret first",
-        "last",
+        "regret",
     )
     rows = [
         (
@@ -54,15 +53,14 @@ def command(out: Path, seed: int, quick: bool) -> None:
             number(one["us"]),
             number(one["rival_us"]),
             f"{number(one['rival_us'] / one['us'], 2)} x",
-            f"{one['lost'][0]:.0f}%",
-            f"{one['lost'][-1]:.1f}%",
+            f"{one['lost'][0]:.0f} > {one['lost'][-1]:.1f}%",
         )
         for one in classes
     ]
     click.echo(table(header, rows))
     compared = sum(one["checked"] for one in classes)
     click.echo(
-        "\nregret    average of a round so far, as a share of the best reward\n"
+        "\nregret    average of a round, as a share of the best reward: in the first rounds > in all of them\n"
         "us/round  select and update, in the later rounds\n"
         "numpy us  the same CUCB sorting all weights every round (uniform: argpartition); "
         f"{compared:,} rounds\n"

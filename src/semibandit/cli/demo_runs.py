@@ -139,6 +139,9 @@ def play_one(show: Show, seed: int) -> dict[str, Any]:
     curve = _Curve(policy, env)
     cover = -(-show.arms // show.rank)
     curve.play_until(show.seconds / 2, cover)
+    # Where families limit what may be played together, covering takes longer than K / D rounds.
+    while policy.counts.min() == 0 and curve.seconds[-1] < show.seconds / 2:
+        curve.play(max(1, cover // 10))
     covered = curve.rounds[-1]
     rival_us, checked, same = _beside(show, curve, min(_RIVAL_SECONDS, show.seconds))
     curve.play_until(show.seconds, show.most_rounds)
