@@ -54,14 +54,14 @@ ENGINES: dict[str, EngineSpec] = {
     )
 }
 
-# Below this many arms one pass over the weights beats a tournament (measured: docs/performance.md).
-KINETIC_FROM = 200
+# From this many arms on a tournament beats one pass over the weights (measured: docs/performance.md).
+KINETIC_FROM = {"uniform": 200, "partition": 200, "laminar": 32}
 
 
 def choose(matroid: Matroid, clock: str) -> tuple[str, str]:
     """The engine `auto` takes for `matroid` under `clock`, and why. O(1)."""
-    if matroid.name in ("uniform", "partition", "laminar"):
-        if matroid.n_arms >= KINETIC_FROM and matroid.n_arms >= 2 * matroid.rank:
+    if matroid.name in KINETIC_FROM:
+        if matroid.n_arms >= KINETIC_FROM[matroid.name] and matroid.n_arms >= 2 * matroid.rank:
             return "kinetic", f"K = {matroid.n_arms}: kinetic tournaments are exact and sublinear in K"
         return "resolve", f"K = {matroid.n_arms}, D = {matroid.rank}: one pass over so few arms is faster"
     return "resolve", f"no faster engine for {matroid.name} matroids under the {clock} clock"

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
-from semibandit.engines._dispatch import register_state
+from semibandit.engines._dispatch import observe_kernel, register_state
+from semibandit.engines._handle import make_handle, opener
 from semibandit.engines.base import CompiledEngine
 from semibandit.matroids import Matroid, Partition, Uniform
 
@@ -174,6 +175,18 @@ def _scan_touch(state, arm):  # type: ignore[no-untyped-def]
 
 register_state(ScanState, _scan_select, _scan_touch)
 
+_open = opener(ScanState, "f2 f1 f1 b1 i1 i1 i1 f1 i1")
+
+
+@kernel
+def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
+    return _scan_select(_open(handle), lam, out)
+
+
+@kernel
+def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+    return observe_kernel(_open(handle), arms, rewards, low, high)
+
 
 class ScanEngine(CompiledEngine):
     """One-pass re-solve for uniform and partition matroids: O(K) a round, O(1) an update."""
@@ -183,12 +196,11 @@ class ScanEngine(CompiledEngine):
     def __init__(self, matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> None:
         super().__init__(matroid, records)
         if isinstance(matroid, Uniform):
-            # Read-only like a matroid's arrays, so that both classes share one compiled signature.
             group = np.zeros(0, dtype=np.int64)
-            group.setflags(write=False)
             capacity = np.array([matroid.rank], dtype=np.int64)
         elif isinstance(matroid, Partition):
-            group, capacity = matroid._group, matroid._capacity
+            # A copy that is writeable: read-only arrays would have a compiled signature of their own.
+            group, capacity = matroid._group.copy(), matroid._capacity
         else:
             raise TypeError(f"ScanEngine serves uniform and partition matroids, got {matroid!r}")
         start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
@@ -203,6 +215,16 @@ class ScanEngine(CompiledEngine):
             heap_weight=np.zeros(int(start[-1])),
             heap_arm=np.zeros(int(start[-1]), dtype=np.int64),
         )
+
+        self._handle = make_handle(self._state)
+
+    def _select(self, lam: float) -> IntArray:
+        out = np.empty(self.matroid.rank, dtype=np.int64)
+        n = _select_by_handle(self._handle, lam, out)
+        return out if n == out.shape[0] else out[:n].copy()
+
+    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
+        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         self._state.present[ids] = False
