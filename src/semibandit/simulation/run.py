@@ -13,7 +13,7 @@ from semibandit._records import IntArray
 from semibandit.engines.base import CompiledEngine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError
-from semibandit.policies import CUCB, Policy
+from semibandit.policies import CUCB, FasterCUCB, Policy
 from semibandit.simulation.loop import REGRET, REWARD, SELECT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
 
@@ -133,29 +133,35 @@ def _check_run(policy: Policy, env: Environment, rounds: int, record_every: int 
 
 
 def _can_compile(policy: Policy, env: Environment) -> bool:
-    return (
-        type(policy) is CUCB
-        and policy.schedule is None
-        and isinstance(policy._engine, CompiledEngine)
-        and env.kernel_state() is not None
-    )
+    if env.kernel_state() is None:
+        return False
+    if isinstance(policy, FasterCUCB):
+        return type(policy) is FasterCUCB and policy._compiled()
+    return type(policy) is CUCB and policy.schedule is None and isinstance(policy._engine, CompiledEngine)
 
 
 def _compiled(
     policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
 ) -> SimulationResult:
-    assert isinstance(policy, CUCB)
-    engine: Any = policy._engine
-    state, world = engine._state, env.kernel_state()
+    assert isinstance(policy, (CUCB, FasterCUCB))
+    world = env.kernel_state()
     means, optimal = env.means, env.optimal_value
     out = np.zeros(policy.matroid.rank, dtype=np.int64)
     rewards = np.zeros(policy.matroid.rank)
     totals, ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
 
     def play(n: int, done: int) -> None:
-        rows = log[done : done + n]
-        arguments = (means, optimal, policy._t, n, out, rewards, totals, ticks, rows)
-        policy._t = int(run_rounds(state, policy._clock, world, *arguments))
+        end = done + n
+        while True:
+            # A policy may change its engine between two rounds, FasterCUCB at its horizon.
+            part = policy._stretch(end - done) if isinstance(policy, FasterCUCB) else end - done
+            engine: Any = policy._engine
+            rows = log[done : done + part]
+            arguments = (means, optimal, policy._t, part, out, rewards, totals, ticks, rows)
+            policy._t = int(run_rounds(engine._state, policy._clock, world, *arguments))
+            done += part
+            if done == end:
+                break
 
     play(0, 0)  # compiles or loads the kernel before any clock runs
     regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
@@ -182,7 +188,7 @@ def _compiled(
             bar.at(done)
         regret[i], reward[i] = totals[REGRET], totals[REWARD]
         select_seconds[i], update_seconds[i] = spent_select, spent_update
-    engine._lam = policy.confidence_width
+    policy._engine._lam = policy.confidence_width
     env._round = policy._t
     return SimulationResult(
         policy.name, marks, regret, reward, select_seconds, update_seconds, path="compiled"

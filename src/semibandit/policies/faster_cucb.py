@@ -1,0 +1,348 @@
+"""FasterCUCB: CUCB over rounded features, in time that does not grow with K (Algorithm FasterCUCB, Section 5)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from semibandit._records import FloatArray, IntArray, new_records
+from semibandit.engines import ENGINES, make_engine
+from semibandit.engines.base import CompiledEngine, Engine
+from semibandit.engines.clocks import CURRENT, new_clock, tick
+from semibandit.engines.registry import choose
+from semibandit.errors import ParameterError
+from semibandit.inner_product.bucket_engine import MAX_BUCKETS, SERVES, BucketEngine
+from semibandit.inner_product.hitting_set import HittingSet
+from semibandit.inner_product.rounded_engine import (
+    BY_QUERY,
+    CELLS,
+    LAST_SIZE,
+    MODE,
+    MOVES,
+    TOUCHES,
+    RoundedEngine,
+    new_rules,
+)
+from semibandit.inner_product.rounding import Bounds, Rounding
+from semibandit.inner_product.structure import METHODS
+from semibandit.inner_product.structure_engine import StructureEngine
+from semibandit.matroids import Matroid
+from semibandit.policies.base import Policy, explain
+
+EXPLORATION = 1.5
+
+
+class FasterCUCB(Policy):
+    """CUCB whose base is only (1+epsilon)-approximate, epsilon = 1 / log^m T, and therefore found faster.
+
+    Round t asks FIND-BASE for the query (1, lam_t), lam_t = sqrt(1.5 (b-a)^2 log t), over the features
+    (mean, 1/sqrt(N)), which lie in [a, b] x [1/sqrt(T), 1]. The regret bound is Theorem regret-noanytime
+    (`semibandit.theory.regret_bound`).
+
+    Parameters
+    ----------
+    matroid
+        What may be played together.
+    horizon
+        T, the number of rounds that are planned; at least 3.
+    m
+        The precision is 1 / log^m T. A larger m makes the rounding finer (and T_0 smaller).
+    reward_range
+        Bounds (a, b) of every reward, 0 <= a < b.
+    method
+        ``"lazy"``: feature rounding and cells, each cell visited when a query enters it. ``"cells"``: the paper to
+        the letter, one dynamic instance a cell; the same decisions, for small T only. ``"directions"``: query
+        rounding in place of feature rounding (see `semibandit.inner_product.InnerProductBase`).
+    engine
+        What finds the bases; it never changes a decision. ``"auto"``, ``"dynamic"`` (instances of the dynamic
+        algorithms of `semibandit.engines.dynamic`), or, unless the method is ``"cells"``, a name in
+        `semibandit.engines.ENGINES` that is then fed the rounded features. The paper remarks that CUCB should
+        take over where it is cheaper: ``"auto"`` re-solves over all arms, as CUCB does, where they are few.
+    alpha_lb
+        Smallest positive mean that is told from smaller ones, if a = 0; b / T unless given. See the notes.
+    seed
+        Accepted for symmetry with randomised policies; FasterCUCB draws nothing.
+
+    Notes
+    -----
+    Departures from the paper. An arm never pulled has an infinite index, so that one round covers up to D of them
+    and arms in no base are never waited for; the paper pulls them one at a time, and for ever if there are
+    such. Means are sums divided by counts, not the running mean with (t-1)/t.
+
+    *Rewards that may be 0.* The paper needs a > 0. Here a mean of exactly 0 has a bin of its own, and a positive mean
+    below alpha_lb counts as alpha_lb (1 + eta). For rewards that are 0 or b no mean lies below the default b / T.
+    For others each index is at most 2b/T too large by this, which adds at most 2Db to the regret of T rounds. Negative
+    rewards are refused, because "(1+epsilon)-approximate" says nothing about weights of either sign: add a constant.
+
+    *More feedback than T.* An arm of which more than T rewards were seen (a warm start) counts as seen T times:
+    its index is a little too large.
+
+    *Beyond the horizon* the policy goes on as CUCB: from round T + 1 its decisions are those that CUCB makes with
+    the same counts and sums, and CUCB's own bound applies to them.
+
+    Cost: that of the engine on rounded features, for rounds in which a bin changed or a new cell began.
+    Finding a cell takes O(log W); the table for it O(W^2 log W) once. With more than 8 million pairs of bins (m >= 3,
+    mostly) there is no table and the query itself stands for its cell's direction: they order the features alike
+    unless the query lies on the boundary of its cell.
+
+    Example
+    -------
+    >>> import semibandit as sb
+    >>> from semibandit.policies import FasterCUCB
+    >>> policy = FasterCUCB(sb.Uniform(n_arms=4, rank=2), horizon=1000, reward_range=(0.1, 1.0))
+    >>> arms = policy.select()
+    >>> arms.tolist()
+    [0, 1]
+    >>> policy.update(arms, [1.0, 0.1])
+    >>> policy.select().tolist()
+    [2, 3]
+    """
+
+    name = "faster-cucb"
+
+    def __init__(
+        self,
+        matroid: Matroid,
+        horizon: int,
+        m: int = 1,
+        reward_range: Any = (0.0, 1.0),
+        method: str = "lazy",
+        engine: str = "auto",
+        *,
+        alpha_lb: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(matroid, reward_range)
+        self.horizon = _check_count(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
+        self.m = _check_count(m, "m", 1, "the precision is 1 / log^m T")
+        low, high = self.reward_range
+        if low < 0.0:
+            raise ParameterError(
+                f"reward_range = ({low}, {high}): FasterCUCB needs 0 <= a, because its approximation is relative; "
+                f"add {-low} to every reward"
+            )
+        if method not in METHODS:
+            raise ParameterError(f"method = {method!r} is not known: one of {', '.join(map(repr, METHODS))}")
+        self.method = method
+        self.epsilon = 1.0 / math.log(self.horizon) ** self.m
+        self.bounds = self._bounds(alpha_lb)
+        self.seed = seed
+        self._asked = (method, engine, alpha_lb)
+        self.records = new_records(self.n_arms)
+        self._clock = new_clock(EXPLORATION * (high - low) ** 2)
+        self._engine, self._why = self._make_engine(engine)
+
+    def _bounds(self, alpha_lb: float | None) -> Bounds:
+        low, high = self.reward_range
+        if alpha_lb is None:
+            lower = low if low > 0.0 else high / self.horizon
+        elif low > 0.0:
+            raise ParameterError(
+                f"alpha_lb = {alpha_lb} is for ranges that touch 0; here it is a = {low}, the smallest mean there is"
+            )
+        else:
+            lower = float(alpha_lb)
+            if not 0.0 < lower <= high:
+                raise ParameterError(f"alpha_lb must lie in (0, {high}], got {alpha_lb}")
+        return (lower, high), (1.0 / math.sqrt(self.horizon), 1.0)
+
+    def _make_engine(self, engine: str) -> tuple[Engine, str]:
+        if engine == "dynamic" or (engine == "auto" and self.method == "cells"):
+            made = StructureEngine(self.matroid, self.records, self.bounds, self.epsilon, self.method)
+            return made, "one instance of the dynamic algorithm a direction"
+        if self.method == "cells":
+            raise ParameterError(
+                f"engine = {engine!r}: method = 'cells' keeps dynamic instances, so engine must be 'auto' or 'dynamic'"
+            )
+        if engine not in ("auto", "buckets") and engine not in ENGINES:
+            names = ", ".join(map(repr, ("auto", "dynamic", "buckets", *ENGINES)))
+            raise ParameterError(f"engine = {engine!r} is not known: one of {names}")
+        rules = new_rules(self.bounds, self.epsilon, self.method, self.matroid.rank)
+        n_buckets = rules.alpha_edges.size * rules.beta_edges.size
+        can_bucket = self.method == "lazy" and self.matroid.name in SERVES and n_buckets <= MAX_BUCKETS
+        why = f"arms share at most {n_buckets:,} points"
+        if engine == "auto" and can_bucket and choose(self.matroid, "exact")[0] == "resolve":
+            engine = "buckets"
+        if engine == "buckets" and not can_bucket:
+            raise ParameterError(
+                f"engine = 'buckets' serves {', '.join(SERVES)} matroids under method = 'lazy' with at most "
+                f"{MAX_BUCKETS:,} bins, not {self.matroid.name} under {self.method!r} with {n_buckets:,}"
+            )
+
+        def inner(records: Any) -> Engine:
+            nonlocal why
+            if engine == "buckets":
+                return BucketEngine(self.matroid, records, rules.alpha_edges, rules.beta_edges)
+            made, why = make_engine(self.matroid, records, engine, "exact")
+            return made
+
+        return RoundedEngine(self.matroid, self.records, rules, inner), why
+
+    def _take_over(self) -> None:
+        """Go on as CUCB, over the records as they are. O(K), once, when the planned rounds are over."""
+        name = self._asked[1] if self._asked[1] in ENGINES else "auto"
+        gone = self._engine.deleted
+        self._engine, why = make_engine(self.matroid, self.records, name, "exact")
+        self._why = f"CUCB beyond the horizon of {self.horizon:,} rounds; {why}"
+        if len(gone):
+            self._engine.delete(gone)
+
+    @property
+    def beyond_horizon(self) -> bool:
+        """Whether CUCB has taken over, because the planned rounds were over."""
+        return not isinstance(self._engine, (RoundedEngine, StructureEngine))
+
+    def _compiled(self) -> bool:
+        """Whether whole rounds can run in one kernel."""
+        if isinstance(self._engine, RoundedEngine):
+            return self._engine._state is not None
+        return isinstance(self._engine, CompiledEngine)
+
+    def _stretch(self, rounds: int) -> int:
+        """How many of the next `rounds` rounds one and the same engine plays; hands over if none is left."""
+        if self.beyond_horizon:
+            return rounds
+        if self._t >= self.horizon and rounds:
+            self._take_over()
+            return rounds
+        return min(rounds, self.horizon - self._t)
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine in use: that of the exact engine fed with rounded features, or ``"dynamic"``."""
+        return self._engine.inner.name if isinstance(self._engine, RoundedEngine) else self._engine.name
+
+    def select(self, exclude: Any = None) -> IntArray:
+        """FIND-BASE((1, lam_t)), ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        t = self._t + 1
+        if t > self.horizon and not self.beyond_horizon:
+            self._take_over()
+        lam = float(tick(self._clock, t))
+        self._engine._lam = lam
+        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
+        self._t = t
+        return arms
+
+    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
+        low, high = self.reward_range
+        code = self._engine.observe(arms, rewards, low, high)
+        if code:
+            raise explain(code, arms, rewards, self.n_arms, low, high)
+
+    def delete(self, arms: Any) -> None:
+        """Take arms out of play; what is known of them is kept. Cost of an update each."""
+        self._engine.delete(arms)
+
+    def insert(self, arms: Any) -> None:
+        """Bring deleted arms back with what is known of them. Cost of an update each."""
+        self._engine.insert(arms)
+
+    @property
+    def counts(self) -> IntArray:
+        return self.records["count"].astype(np.int64)
+
+    @property
+    def means(self) -> FloatArray:
+        count = self.records["count"]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(count > 0, self.records["total"] / count, np.nan)
+
+    @property
+    def confidence_width(self) -> float:
+        """lam of the last round; the index is ``mean + lam / sqrt(N)``, up to rounding."""
+        return float(self._clock[CURRENT])
+
+    def clone(self) -> FasterCUCB:
+        method, engine, alpha_lb = self._asked
+        other = type(self)(
+            self.matroid,
+            self.horizon,
+            self.m,
+            self.reward_range,
+            method,
+            engine,
+            alpha_lb=alpha_lb,
+            seed=self.seed,
+        )
+        other.records[:] = self.records
+        other._t = self._t
+        other._clock[:] = self._clock
+        other._continue(self._engine)
+        return other
+
+    def _continue(self, engine: Engine) -> None:
+        """Bring this policy's fresh engine to where `engine`, over the same records, stands."""
+        if self._t > self.horizon:
+            self._take_over()
+        mine = self._engine
+        if isinstance(mine, RoundedEngine) and isinstance(engine, RoundedEngine):
+            mine.rules.now[:] = engine.rules.now
+            mine.inner._lam = engine.inner.lam
+        mine._lam = engine.lam
+        mine.touch(np.arange(self.n_arms, dtype=np.int64))
+        if len(engine.deleted):
+            mine.delete(engine.deleted)
+        if isinstance(mine, RoundedEngine) and isinstance(engine, RoundedEngine):
+            mine.rules.meta[:LAST_SIZE] = engine.rules.meta[:LAST_SIZE]
+            mine.rules.meta[LAST_SIZE] = -1
+
+    def grow(self, matroid: Matroid) -> None:
+        """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
+        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
+            raise ParameterError(
+                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
+            )
+        records = new_records(matroid.n_arms)
+        records[: self.n_arms] = self.records
+        before = self._engine
+        self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
+        self._engine, self._why = self._make_engine(self._asked[1])
+        self._continue(before)
+
+    def describe(self) -> dict[str, Any]:
+        """What runs inside.
+
+        ``cells`` counts the cells of the positive quadrant (for ``"directions"`` the directions), ``cells_visited``
+        those that rounds of this policy fell into, ``instances`` the copies of an algorithm that keep a base,
+        and ``touches`` and ``moves`` the features that changed and those of them that changed bin.
+        """
+        rounding = Rounding(self.bounds, self.epsilon)
+        about: dict[str, Any] = {
+            "policy": self.name,
+            "matroid": repr(self.matroid),
+            "engine": self.engine,
+            "why": self._why,
+            "method": self.method,
+            "horizon": self.horizon,
+            "epsilon": self.epsilon,
+            "W": rounding.W,
+            "bytes": self._engine.memory(),
+            "bytes_per_arm": self._engine.memory() / self.n_arms,
+        }
+        if isinstance(self._engine, RoundedEngine):
+            rules = self._engine.rules
+            about["cells"] = len(rules.slopes) or HittingSet(rounding).n_cells
+            about["cells_visited"] = int(rules.meta[CELLS])
+            about["instances"] = 1
+            about["touches"], about["moves"] = int(rules.meta[TOUCHES]), int(rules.meta[MOVES])
+            if rules.meta[MODE] == BY_QUERY:
+                about["why"] += "; too many bins for a table of cells, so each query is its own direction"
+        elif isinstance(self._engine, StructureEngine):
+            about["cells"] = self._engine.structure.n_cells
+            about["instances"] = self._engine.structure.n_instances
+        return about
+
+    def __repr__(self) -> str:
+        return (
+            f"FasterCUCB({self.matroid!r}, horizon={self.horizon}, method={self.method!r}, "
+            f"engine={self.engine!r}, t={self._t})"
+        )
+
+
+def _check_count(value: Any, name: str, least: int, why: str) -> int:
+    whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, (bool, np.bool_)) or not whole or value < least:
+        raise ParameterError(f"{name} must be an integer of at least {least} ({why}), got {value!r}")
+    return int(value)
