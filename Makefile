@@ -31,9 +31,9 @@ test-slow: $(STAMP)  ## long runs and statistics
 test-bounds: $(STAMP)  ## stress tests with compiled bounds checks only
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
-bench: $(STAMP)  ## the whole benchmark (tens of minutes); writes docs/bench.json and docs/performance.md
-	@$(BIN)/semibandit bench --suite --json docs/bench.json
-	@$(BIN)/semibandit bench --report docs/performance.md --from docs/bench.json
+bench: $(STAMP)  ## the whole benchmark (a quarter of an hour, idle machine); writes docs/performance.*
+	@$(BIN)/semibandit bench --suite --json docs/performance.json
+	@$(BIN)/semibandit bench --from docs/performance.json --report docs/performance.md --plot docs/performance.png
 
 bench-quick: $(STAMP)  ## a short benchmark on the terminal
 	@$(BIN)/semibandit bench --suite --quick

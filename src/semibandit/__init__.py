@@ -20,6 +20,8 @@ _EXPORTS: dict[str, str] = {
     "Transversal": "semibandit.matroids",
     "Linear": "semibandit.matroids",
     "CUCB": "semibandit.policies",
+    "FasterCUCB": "semibandit.policies",
+    "InnerProductBase": "semibandit.inner_product",
     "Policy": "semibandit.policies",
     "Environment": "semibandit.environments",
     "Bernoulli": "semibandit.environments",
@@ -47,8 +49,10 @@ __all__ = [
     "ClockError",
     "Correlated",
     "Environment",
+    "FasterCUCB",
     "Gaussian",
     "Graphic",
+    "InnerProductBase",
     "Laminar",
     "Linear",
     "Matroid",
@@ -101,6 +105,7 @@ if TYPE_CHECKING:
         RewardError,
         SemibanditError,
     )
+    from semibandit.inner_product import InnerProductBase
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-    from semibandit.policies import CUCB, Policy
+    from semibandit.policies import CUCB, FasterCUCB, Policy
     from semibandit.simulation import compare, simulate

@@ -151,6 +151,19 @@ def random_means(arms: int, seed: int = 0) -> FloatArray:
     return MARGIN + (1.0 - 2.0 * MARGIN) * np.random.default_rng([seed, 4]).random(arms)
 
 
+def settled_means(matroid: Matroid, seed: int = 0) -> FloatArray:
+    """Means with a gap: a random base has means in [0.8, 0.9], every other arm in [0.1, 0.4]. One greedy.
+
+    With independent means and many arms the best ones lie so close together that no horizon tells them apart; with
+    a gap the base settles, as it does in a system that has been running for long.
+    """
+    rng = np.random.default_rng([seed, 5])
+    means = 0.1 + 0.3 * rng.random(matroid.n_arms)
+    best = matroid.max_weight_base(rng.random(matroid.n_arms))
+    means[best] = 0.8 + 0.1 * rng.random(len(best))
+    return means
+
+
 def make_environment(
     name: str, matroid: Matroid, means: Any, seed: int = 0, width: float = 0.2
 ) -> Environment:
@@ -171,13 +184,16 @@ def make_environment(
 
 
 def random_environment(
-    name: str, matroid: str, arms: int, rank: int, seed: int = 0, width: float = 0.2
+    name: str, matroid: str, arms: int, rank: int, seed: int = 0, width: float = 0.2, settled: bool = False
 ) -> Environment:
-    """A random instance ready to be played: `random_matroid`, `random_means` and an environment on them.
+    """A random instance ready to be played: `random_matroid`, means and an environment on them.
+
+    Means are those of `random_means`, or of `settled_means` if `settled`.
 
     >>> env = random_environment("bernoulli", "partition", arms=12, rank=3, seed=1)
     >>> env.matroid, len(env.optimal_base)
     (Partition(n_arms=12, n_groups=3, rank=3), 3)
     """
     built = random_matroid(matroid, arms, rank, seed)
-    return make_environment(name, built, random_means(arms, seed), seed=seed, width=width)
+    means = settled_means(built, seed) if settled else random_means(arms, seed)
+    return make_environment(name, built, means, seed=seed, width=width)

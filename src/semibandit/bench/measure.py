@@ -43,7 +43,8 @@ def _no_collector() -> Iterator[None]:
 
 def prepare(case: Case, progress: bool | None = None) -> Start:
     """The state in which the case is measured."""
-    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed)
+    settled = case.phase == "late"
+    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed, settled=settled)
     if case.phase == "explore":
         return explore_start(env, case.clock)
     if case.phase == "late":

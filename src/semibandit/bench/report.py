@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from semibandit.bench.figures import ours, rows_of
+from semibandit.bench.paper import table_markdown
 from semibandit.bench.tables import number, table, times
 
 CaseData = dict[str, Any]
@@ -157,7 +158,9 @@ same ties. Their decisions are compared in the first rounds before any clock run
 contenders take turns; a time is the median of the repeats, each repeat being the mean over its rounds.
 
 - *explore*: every arm has been tried once, so nearly every round plays arms it has hardly seen.
-- *late*: the state after as many rounds as named, reached by playing them.
+- *late*: the state after as many rounds as named, reached by playing them, on means with a gap of 0.4 between the
+  best base and the rest, so that the base settles. (With means drawn at random, 10^5 of them, the best lie within
+  10^-5 of each other: the base never settles and rounds cost what they cost in *explore*.)
 - *python*: through `select` and `update`, drawing rewards not counted. *compiled*: policy and environment in one
   kernel, drawing counted.
 - *bare loop*: draws the rewards of the same arms and updates their records, with no decision at all.
@@ -173,8 +176,10 @@ def _machine_line(machine: dict[str, Any]) -> str:
     )
 
 
-def report_markdown(result: dict[str, Any], picture: str | None = None) -> str:
-    """docs/performance.md for a result; `picture` is the file name of its plot, if there is one."""
+def report_markdown(
+    result: dict[str, Any], picture: str | None = None, table_picture: str | None = None
+) -> str:
+    """docs/performance.md for a result; the pictures are the file names of its plots, if there are any."""
     agree = all(case["agree"] for case in result["cases"])
     agreement = "; here they agreed everywhere" if agree else "; **here some differed, see the tables**"
     parts = [_INTRO.format(machine=_machine_line(result["machine"]), agreement=agreement)]
@@ -197,6 +202,8 @@ def report_markdown(result: dict[str, Any], picture: str | None = None) -> str:
         title = f"## Over K: {scaling['matroid']}, D = {scaling['rank']:,}, {scaling['phase']}"
         note = f"Microseconds a round; the exponent is fitted from K = {scaling['fit_from']:,} on."
         parts.append(f"{title}\n\n{note}\n\n{_markdown(header, lines, 2)}\n")
+    if "table1" in result:
+        parts.append(table_markdown(result["table1"], table_picture))
     parts.append("## Case by case\n")
     for case in result["cases"]:
         if case.get("part_of_scaling"):

@@ -12,6 +12,7 @@ from semibandit.bench.cases import Case, Scaling, suite
 from semibandit.bench.figures import judge, lines_over_arms
 from semibandit.bench.machine import describe_machine
 from semibandit.bench.measure import Say, measure_case
+from semibandit.bench.paper import measure_table
 from semibandit.errors import ParameterError
 
 SCHEMA = 1
@@ -58,6 +59,7 @@ def run_suite(quick: bool = False, say: Say = _silent, progress: bool | None = N
     """The whole suite behind docs/performance.md; `quick` takes small instances instead."""
     cases, scaling = suite(quick)
     result = run_bench(cases, (scaling,), say, progress)
+    result["table1"] = measure_table(say, 0.05, 3, scale=100) if quick else measure_table(say)
     if quick:
         result["figures"] = []  # they are about large instances
     return {**result, "quick": quick}

@@ -81,13 +81,14 @@ def command(
     semibandit bench --suite --json all.json
     semibandit bench --from all.json --report page.md --plot page.png
     """
-    from semibandit.cli.files import picture, writable
+    from semibandit.cli.files import picture as check_picture
+    from semibandit.cli.files import writable
     from semibandit.errors import ParameterError
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))
     if plot is not None:
-        picture(plot, "--plot")
+        check_picture(plot, "--plot")
     if report is not None:
         writable(report, "--report", (".md",))
     if quick and not suite:
@@ -136,14 +137,23 @@ def command(
 
         save(result, json_file)
     click.echo(result_text(result))
+    table_plot: Path | None = None
     if plot is not None:
         from semibandit.plots import plot_bench
 
         plot_bench(result, plot)
+        if "table1" in result:
+            from semibandit.plots_table import plot_table
+
+            table_plot = plot.with_name(f"{plot.stem}-table1{plot.suffix}")
+            plot_table(result["table1"], table_plot)
     if report is not None:
-        link = None if plot is None else Path(os.path.relpath(plot, report.parent)).as_posix()
-        report.write_text(report_markdown(result, link), encoding="utf-8")
-    for path in (json_file, plot, report):
+        links = [
+            None if picture is None else Path(os.path.relpath(picture, report.parent)).as_posix()
+            for picture in (plot, table_plot)
+        ]
+        report.write_text(report_markdown(result, *links), encoding="utf-8")
+    for path in (json_file, plot, table_plot, report):
         if path is not None:
             _say(f"written: {path}")
     if not all(case["agree"] for case in result["cases"]):

@@ -1,4 +1,7 @@
-"""Which engines there are, what they serve, and which one `engine="auto"` takes."""
+"""Which engines there are, what they serve, and which one `engine="auto"` takes.
+
+Engines are imported when they are first made, so that a policy loads only the kernels it uses.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.engines.base import Engine
-from semibandit.engines.kinetic import KineticEngine
-from semibandit.engines.laminar_kinetic import LaminarKineticEngine
 from semibandit.engines.resolve import resolve_engine
 from semibandit.errors import ClockError, ParameterError
-from semibandit.matroids import Laminar, Matroid
+from semibandit.matroids import Matroid
 
 Records = npt.NDArray[np.void]
+
+BOTH = ("exact", "staircase")
+STAIRS = ("staircase",)
 
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """`serves` names the matroid classes (empty: all); `clocks` what the engine can follow."""
+    """`serves` names the matroid classes (empty: all); `clocks` what the engine can follow at its stated cost."""
 
     name: str
     make: Callable[[Matroid, Records | None], Engine]
@@ -33,38 +37,94 @@ class EngineSpec:
 
 
 def _kinetic(matroid: Matroid, records: Records | None = None) -> Engine:
-    return (
-        LaminarKineticEngine(matroid, records)
-        if isinstance(matroid, Laminar)
-        else KineticEngine(matroid, records)
-    )
+    if matroid.name == "laminar":
+        from semibandit.engines.laminar_kinetic import LaminarKineticEngine
+
+        return LaminarKineticEngine(matroid, records)
+    from semibandit.engines.kinetic import KineticEngine
+
+    return KineticEngine(matroid, records)
+
+
+def _adaptive(matroid: Matroid, records: Records | None = None) -> Engine:
+    if matroid.name == "graphic":
+        from semibandit.engines.graphic_adaptive import AdaptiveEngine
+
+        return AdaptiveEngine(matroid, records)
+    from semibandit.engines.transversal_adaptive import TransversalAdaptiveEngine
+
+    return TransversalAdaptiveEngine(matroid, records)
+
+
+def _hot_cold(matroid: Matroid, records: Records | None = None) -> Engine:
+    from semibandit.engines.hot_cold import HotColdEngine
+
+    return HotColdEngine(matroid, records)
 
 
 ENGINES: dict[str, EngineSpec] = {
     spec.name: spec
     for spec in (
-        EngineSpec("resolve", resolve_engine, (), ("exact", "staircase"), "O(K) a round"),
+        EngineSpec("resolve", resolve_engine, (), BOTH, "O(K) a round"),
         EngineSpec(
             "kinetic",
             _kinetic,
             ("uniform", "partition", "laminar"),
-            ("exact", "staircase"),
+            BOTH,
             "O(D log D + s log K) a round for s exchanges",
+        ),
+        EngineSpec(
+            "adaptive",
+            _adaptive,
+            ("graphic", "transversal"),
+            STAIRS,
+            "O(D) a quiet round, re-solving in busy ones; O(K) at a step of the clock",
+        ),
+        EngineSpec(
+            "hot-cold",
+            _hot_cold,
+            (),
+            STAIRS,
+            "independence tests a round do not grow with K; O(K log K) at a step of the clock",
         ),
     )
 }
 
-# From this many arms on a tournament beats one pass over the weights (measured: docs/performance.md).
-KINETIC_FROM = {"uniform": 200, "partition": 200, "laminar": 32}
+# The fast engine of each class, and from how many arms on it is taken (measured: docs/performance.md). For any
+# other class it is "hot-cold".
+FAST: dict[str, tuple[str, int]] = {
+    "uniform": ("kinetic", 100),
+    "partition": ("kinetic", 100),
+    "laminar": ("kinetic", 32),
+    "graphic": ("adaptive", 32),
+    "transversal": ("adaptive", 32),
+}
+OTHER = ("hot-cold", 200)
+
+_REASON = {
+    "kinetic": "kinetic tournaments are exact at every round and sublinear in K",
+    "adaptive": "challenger bounds in quiet rounds, re-solving in busy ones",
+    "hot-cold": "only arms played lately and a few layers of the others are tested",
+}
 
 
 def choose(matroid: Matroid, clock: str) -> tuple[str, str]:
-    """The engine `auto` takes for `matroid` under `clock`, and why. O(1)."""
-    if matroid.name in KINETIC_FROM:
-        if matroid.n_arms >= KINETIC_FROM[matroid.name] and matroid.n_arms >= 2 * matroid.rank:
-            return "kinetic", f"K = {matroid.n_arms}: kinetic tournaments are exact and sublinear in K"
-        return "resolve", f"K = {matroid.n_arms}, D = {matroid.rank}: one pass over so few arms is faster"
-    return "resolve", f"no faster engine for {matroid.name} matroids under the {clock} clock"
+    """The engine `auto` takes for `matroid` under `clock`, and why. O(1), but for the rank of a user's matroid."""
+    name, least = FAST.get(matroid.name, OTHER)
+    if matroid.n_arms < least or matroid.n_arms < 2 * matroid.rank:
+        return "resolve", f"K = {matroid.n_arms}, D = {matroid.rank}: going through so few arms is faster"
+    if clock not in ENGINES[name].clocks:
+        return (
+            "resolve",
+            f"{name!r} needs clock='staircase' (or 'auto'); under the {clock} clock every arm moves",
+        )
+    return name, f"K = {matroid.n_arms}, D = {matroid.rank}: {_REASON[name]}"
+
+
+def choose_clock(matroid: Matroid, engine: str) -> str:
+    """The clock that ``clock="auto"`` stands for: a staircase where the engine to be used needs it."""
+    name = choose(matroid, "staircase")[0] if engine == "auto" else engine
+    return "staircase" if name in ENGINES and ENGINES[name].clocks == STAIRS else "exact"
 
 
 def make_engine(

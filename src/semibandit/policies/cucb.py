@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit._records import FloatArray, IntArray, new_records
-from semibandit.engines import make_engine
+from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.clocks import CURRENT, new_clock, tick
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
@@ -46,8 +46,8 @@ class CUCB(Policy):
     seed
         Accepted for symmetry with randomised policies; CUCB draws nothing.
 
-    Cost: O(D log D + s log K) a round for uniform and partition matroids with s exchanges (see
-    `describe`), O(1) to O(log K) for each arm updated.
+    Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
+    rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
 
     Example
     -------
@@ -89,16 +89,13 @@ class CUCB(Policy):
         self.schedule = schedule
         self.seed = seed
         self._asked = (clock, engine)
-        self.clock = self._choose_clock(clock, engine)
+        self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
         self.records = new_records(self.n_arms)
         self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
         low, high = self.reward_range
         self._clock = new_clock(
             self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0
         )
-
-    def _choose_clock(self, clock: str, engine: str) -> str:
-        return "exact" if clock == "auto" else clock
 
     @property
     def engine(self) -> str:

@@ -1,0 +1,305 @@
+"""`engine="adaptive"` for transversal matroids: challenger bounds in quiet states, a kept order in busy ones.
+
+Two parts answer the same question: `transversal_challenger`, whose cost is that of the exchanges, and the greedy over a
+kept order of `resolve_greedy`, whose cost is that of a pass over all arms whatever happens. Only one is kept up to
+date. Each round the work of the part in use is counted (right nodes walked, slots changed, re-solves) and compared
+with what the other would have cost; when what could have been saved exceeds the cost of changing over, the other
+takes over. So no stretch of rounds costs much more than with the better part, and the two do not flutter.
+
+The unit of all costs is a nanosecond of the machine on which they were measured; only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from semibandit._jit import njit
+from semibandit._records import FloatArray, IntArray
+from semibandit.engines._dispatch import register_state
+from semibandit.engines.base import CompiledEngine
+from semibandit.engines.kept_order import (
+    N_KEPT,
+    N_PENDING,
+    check_kept_order,
+    kept_touch,
+    new_kept_order,
+)
+from semibandit.engines.resolve_greedy import TransversalState, _transversal_select
+from semibandit.engines.transversal_challenger import (
+    MOST_SEARCHES,
+    challenger_move,
+    challenger_select,
+    challenger_touch,
+    is_many,
+)
+from semibandit.engines.transversal_check import check_challenger
+from semibandit.engines.transversal_matching import (
+    MATE,
+    N_BASE,
+    OUTSIDER,
+    RELIST,
+    SLOTS,
+    SOLVES,
+    STALE,
+    STEPS,
+    ChallengerState,
+    new_challenger_state,
+    seat,
+    unseat,
+)
+from semibandit.engines.transversal_tops import inner
+from semibandit.matroids import Matroid, Transversal
+
+# Entries of `switch`: the part in use, what it has wasted of late, how often parts changed; and costs: of a round over
+# the kept order, of a right node walked, of a slot changed, of a re-solve, of making all tournaments or the
+# whole order anew; the slots that an exchange changes.
+(
+    PART,
+    WASTE,
+    CHANGES,
+    KEPT_ROUND,
+    STEP,
+    SLOT_CHANGE,
+    SOLVE,
+    REBUILD,
+    RESORT,
+    EXCHANGE_SLOTS,
+) = range(10)
+CHALLENGER, KEPT_ORDER = 0.0, 1.0
+
+# Entries of `seen`.
+N_LAST, SEEN_STEPS, SEEN_SLOTS, SEEN_SOLVES = range(4)
+
+
+class TransversalAdaptiveState(NamedTuple):
+    """Both parts, the `switch` between them, the `last` answer of the kept order, and `seen`: its length and the
+    counts of work in `tops` up to the last round."""
+
+    recs: FloatArray
+    tops: ChallengerState
+    greedy: TransversalState
+    last: IntArray
+    seen: IntArray
+    switch: FloatArray
+
+
+def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
+    """Costs for this matroid; begins with the part that is better when the whole base changes in a round."""
+    n_right = matroid.n_right
+    switch = np.zeros(10)
+    switch[KEPT_ROUND] = 5.5 * matroid.n_arms + 35.0 * n_right * math.log2(n_right + 1)
+    switch[STEP] = 11.0 + 0.8 * ((n_right + 63) >> 6)
+    switch[SLOT_CHANGE] = 130.0
+    switch[SOLVE] = 190.0 * n_right
+    switch[REBUILD] = 4.0 * n_slots
+    switch[RESORT] = 8.0 * matroid.n_arms * math.log2(matroid.n_arms + 1)
+    switch[EXCHANGE_SLOTS] = 2.0 * n_slots / matroid.n_arms
+    busiest = switch[SOLVE] + matroid.rank * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
+    switch[PART] = CHALLENGER if busiest < switch[KEPT_ROUND] else KEPT_ORDER
+    return switch
+
+
+@inner
+def _adopt(tops, mate):  # type: ignore[no-untyped-def]
+    """Give the matching of the greedy to the challengers; their tournaments are to be made anew. O(base edges)."""
+    indptr, edge, bits, right, host = (
+        tops.indptr,
+        tops.edge,
+        tops.bits,
+        tops.right,
+        tops.host,
+    )
+    n = 0
+    for r in range(mate.shape[0]):
+        if right[r, MATE] >= 0:
+            host[right[r, MATE]] = OUTSIDER
+    for r in range(mate.shape[0]):
+        if mate[r] >= 0:
+            seat(indptr, edge, bits, right, host, mate[r], r)
+            n += 1
+        else:
+            unseat(indptr, edge, bits, right, r)
+    tops.meta[N_BASE] = n
+    tops.meta[STALE] = 1
+    tops.meta[RELIST] = 1
+
+
+@inner
+def _sort_anew(kept):  # type: ignore[no-untyped-def]
+    """Let every present arm be sorted at the next round. O(K)."""
+    n = 0
+    for arm in range(kept.flag.shape[0]):
+        kept.flag[arm] = kept.present[arm]
+        if kept.present[arm]:
+            kept.pending[n] = arm
+            n += 1
+    kept.meta[N_PENDING] = n
+    kept.meta[N_KEPT] = 0
+
+
+@inner
+def _exchanges(last, seen, out, n):  # type: ignore[no-untyped-def]
+    """How many arms of out[:n] were not in the last answer, which becomes out[:n]. O(D)."""
+    m = seen[N_LAST]
+    new, j = 0, 0
+    for i in range(n):
+        while j < m and last[j] < out[i]:
+            j += 1
+        if j == m or last[j] != out[i]:
+            new += 1
+    for i in range(n):
+        last[i] = out[i]
+    seen[N_LAST] = n
+    return new
+
+
+@inner
+def _challenger_cost(switch, seen, meta, anew):  # type: ignore[no-untyped-def]
+    """What the challengers did since the last round. Changes `seen`."""
+    cost = switch[REBUILD] if anew else 0.0
+    cost += switch[STEP] * (meta[STEPS] - seen[SEEN_STEPS])
+    cost += switch[SLOT_CHANGE] * (meta[SLOTS] - seen[SEEN_SLOTS])
+    cost += switch[SOLVE] * (meta[SOLVES] - seen[SEEN_SOLVES])
+    seen[SEEN_STEPS], seen[SEEN_SLOTS], seen[SEEN_SOLVES] = (
+        meta[STEPS],
+        meta[SLOTS],
+        meta[SOLVES],
+    )
+    return cost
+
+
+@inner
+def _would_cost(switch, n, new, anew):  # type: ignore[no-untyped-def]
+    """What challengers would do in a round in which `new` arms enter a base of n."""
+    cost = new * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
+    if anew:
+        cost += switch[REBUILD]
+    if anew or new > MOST_SEARCHES:
+        return cost + switch[SOLVE] + 3.0 * n * switch[STEP]
+    # A search reaches more than half of the base.
+    return cost + new * 0.6 * n * switch[STEP]
+
+
+@inner
+def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
+    """The base at lam by the part in use; then the parts may change. Cost: see both parts."""
+    tops, greedy, switch, seen = state.tops, state.greedy, state.switch, state.seen
+    if switch[PART] == CHALLENGER:
+        anew = tops.meta[STALE] != 0 or lam != tops.lam[0]
+        n = challenger_select(tops, lam, out)
+        cost = _challenger_cost(switch, seen, tops.meta, anew)
+        switch[WASTE] = max(0.0, switch[WASTE] + cost - switch[KEPT_ROUND])
+        if switch[WASTE] > switch[RESORT]:
+            _sort_anew(greedy.kept)
+            tops.meta[STALE] = 1
+            seen[N_LAST] = 0
+            switch[PART] = KEPT_ORDER
+            switch[WASTE] = 0.0
+            switch[CHANGES] += 1.0
+        return n
+    anew = lam != greedy.kept.lam[0]
+    n = _transversal_select(greedy, lam, out)
+    cost = _would_cost(switch, n, _exchanges(state.last, seen, out, n), anew)
+    switch[WASTE] = max(0.0, switch[WASTE] + switch[KEPT_ROUND] - cost)
+    if switch[WASTE] > switch[REBUILD] + switch[SOLVE]:
+        _adopt(tops, greedy.mate)
+        switch[PART] = CHALLENGER
+        switch[WASTE] = 0.0
+        switch[CHANGES] += 1.0
+    return n
+
+
+@inner
+def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
+    """The record of `arm` changed. O(1), or O(degree log K) for an outsider while challengers are in use."""
+    if state.switch[PART] == CHALLENGER:
+        challenger_touch(state.tops, arm)
+    elif state.greedy.kept.present[arm]:
+        kept_touch(state.greedy.kept, arm)
+
+
+@njit
+def kept_touch_all(kept, arms):  # type: ignore[no-untyped-def]
+    """`kept_touch` of each of `arms`, as an entry point for Python."""
+    for i in range(arms.shape[0]):
+        kept_touch(kept, arms[i])
+
+
+register_state(TransversalAdaptiveState, adaptive_select, adaptive_touch)
+
+
+class TransversalAdaptiveEngine(CompiledEngine):
+    """The better of challenger bounds and greedy over a kept order, chosen by counting work.
+
+    A staircase clock is wanted: a new lam costs a pass over all arms in either part.
+    """
+
+    name = "adaptive"
+    exact_clock = False
+
+    def __init__(self, matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> None:
+        super().__init__(matroid, records)
+        if not isinstance(matroid, Transversal):
+            raise TypeError(f"TransversalAdaptiveEngine serves transversal matroids, got {matroid!r}")
+        tops = new_challenger_state(matroid, self._recs)
+        mate, seen, came_from, queue = (np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4))
+        greedy = TransversalState(
+            self._recs,
+            new_kept_order(self.n_arms),
+            matroid._indptr,
+            matroid._indices,
+            mate,
+            seen,
+            came_from,
+            queue,
+        )
+        self._state: Any = TransversalAdaptiveState(
+            recs=self._recs,
+            tops=tops,
+            greedy=greedy,
+            last=np.zeros(matroid.rank, dtype=np.int64),
+            seen=np.zeros(4, dtype=np.int64),
+            switch=new_switch(matroid, len(tops.edge)),
+        )
+
+    @property
+    def part(self) -> str:
+        """Which part answers now: "challenger" or "kept-order"."""
+        return "challenger" if self._state.switch[PART] == CHALLENGER else "kept-order"
+
+    def touch(self, arms: IntArray) -> None:
+        if self._state.switch[PART] == CHALLENGER and is_many(arms, self.n_arms):
+            self._state.tops.meta[STALE] = 1
+        else:
+            super().touch(arms)
+
+    def _remove(self, ids: IntArray) -> None:
+        self._move(ids, True)
+
+    def _restore(self, ids: IntArray) -> None:
+        self._move(ids, False)
+
+    def _move(self, ids: IntArray, remove: bool) -> None:
+        """Take arms out of both parts or put them back."""
+        state = self._state
+        kept = state.greedy.kept
+        kept.present[ids] = not remove
+        if state.switch[PART] == KEPT_ORDER:
+            kept_touch_all(kept, ids)
+        elif is_many(ids, self.n_arms):
+            state.tops.meta[STALE] = 1
+        challenger_move(state.tops, ids, remove)
+
+    def _check(self) -> None:
+        absent = self._is_deleted(np.arange(self.n_arms))
+        state = self._state
+        check_challenger(state.tops, absent)
+        assert np.array_equal(~state.greedy.kept.present, absent)
+        assert state.switch[PART] in (CHALLENGER, KEPT_ORDER) and state.switch[WASTE] >= 0.0
+        if state.switch[PART] == KEPT_ORDER:
+            assert state.tops.meta[STALE] == 1
+            check_kept_order(state.greedy.kept, self._recs)
