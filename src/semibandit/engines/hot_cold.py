@@ -9,8 +9,9 @@ arms change weight: they are HOT. The others are cold, with frozen weights, and 
   what is missing there; so by (A) the base lies in hot + what is left of L1 .. L(m-1) + Lm.
 
 Each round is greedy over that small set, whose size depends on the rank and the reserve, not on K. When no layer is
-whole, too many arms are hot, or lam changes, a new epoch begins. Layers are made at the first round after an epoch,
-from the arms that are still cold, so that a clock that moves at every round costs one greedy a round, as re-solving.
+whole, too many arms are hot, or lam changes, a new epoch begins. A layer is made only when those before it are no
+longer whole, from the arms that are still cold; so a clock that moves at every round costs one greedy a round, as
+re-solving does.
 """
 
 from __future__ import annotations
@@ -83,11 +84,16 @@ class HotColdEngine(Engine):
         self._is_loop[matroid.loops] = True
         self._most_hot = 4 * (self.reserve + 1) * matroid.rank + 64
         self._layer = np.full(self.n_arms, COLD, dtype=np.int64)
-        self._hot: list[IntArray] = []
+        self._hot = np.zeros(self.n_arms, dtype=np.int64)
         self._n_hot = 0
-        self._layers: list[IntArray] | None = None
+        self._arms: IntArray | None = None
+        self._layers: list[IntArray] = []
         self._missing = np.zeros(self.reserve + 2, dtype=np.int64)
-        self._n_below = 0
+        # Where in the kept order cold arms outside the layers may begin, and whether there may be any.
+        self._below = 0
+        self._more = False
+        self._n_absent = 0
+        self._left: list[IntArray] = []
         self._known: dict[int, list[int]] = {}
         self._epoch_lam = np.nan
         self._base: IntArray | None = None
@@ -95,22 +101,26 @@ class HotColdEngine(Engine):
     # -- changes -----------------------------------------------------------------------------------------
 
     def touch(self, arms: IntArray) -> None:
+        self._base = None
+        arms = arms[self._layer[arms] != HOT]
+        if len(arms) == 0:
+            return
         arms = np.unique(arms)
         here = self._kept.present[arms]
-        self._resort(arms[here])
-        layer = self._layer[arms]
-        self._heat(arms[here & (layer != HOT) & ~self._is_loop[arms]])
-        away = arms[~here & (layer != HOT)]
-        self._layer[away] = GONE
-        self._base = None
+        self._layer[arms[~here]] = GONE
+        arms = arms[here]
+        self._resort(arms)
+        self._heat(arms)
 
     def _heat(self, ids: IntArray) -> None:
-        """Make present arms that are not hot hot."""
+        """Make present arms that are not hot hot; loops are no use."""
+        ids = ids[~self._is_loop[ids]]
         layer = self._layer[ids]
         np.add.at(self._missing, layer[layer >= 0], 1)
         self._layer[ids] = HOT
-        self._hot.append(ids)
+        self._hot[self._n_hot : self._n_hot + len(ids)] = ids
         self._n_hot += len(ids)
+        self._arms = None
 
     def _resort(self, ids: IntArray) -> None:
         """These arms must find a new place in the kept order at the next epoch."""
@@ -123,17 +133,20 @@ class HotColdEngine(Engine):
     def _remove(self, ids: IntArray) -> None:
         self._resort(ids)
         self._kept.present[ids] = False
+        self._n_absent += len(ids)
+        self._left.append(ids)
         layer = self._layer[ids]
         np.add.at(self._missing, layer[layer >= 0], 1)
-        self._base = None
+        self._base = self._arms = None
 
     def _restore(self, ids: IntArray) -> None:
         self._resort(ids)
         self._kept.present[ids] = True
+        self._n_absent -= len(ids)
         layer = self._layer[ids]
         np.subtract.at(self._missing, layer[layer >= 0], 1)
-        self._heat(ids[(layer == GONE) & ~self._is_loop[ids]])
-        self._base = None
+        self._heat(ids[layer == GONE])
+        self._base = self._arms = None
 
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
@@ -147,76 +160,104 @@ class HotColdEngine(Engine):
     def _select(self, lam: float) -> IntArray:
         self.last_round_calls = 0
         if lam != self._epoch_lam:
-            return self._begin_epoch(lam).copy()
-        if self._base is None:
-            needed = self._needed() if self._n_hot <= self._most_hot else None
-            if needed is None:
-                return self._begin_epoch(lam).copy()
-            weight = self._recs[needed, ALPHA] + lam * self._recs[needed, BETA]
-            before = self.oracle_calls
-            self._base = np.sort(self._greedy(needed[np.lexsort((needed, -weight))]))
-            self.last_round_calls = self.oracle_calls - before
+            self._begin_epoch(lam)
+        elif self._base is None:
+            if self._arms is None:
+                self._arms = self._needed()
+            if self._arms is None:
+                self._begin_epoch(lam)
+            else:
+                record = self._recs[self._arms]
+                weight = record[:, ALPHA] + lam * record[:, BETA]
+                before = self.oracle_calls
+                self._base = np.sort(self._greedy(self._arms[np.argsort(-weight, kind="stable")]))
+                self.last_round_calls = self.oracle_calls - before
+        assert self._base is not None
         return self._base.copy()
 
     def _needed(self) -> IntArray | None:
-        """The arms among which the base lies; None when the layers are used up. O(rank * reserve + hot)."""
-        if self._layers is None:
-            self._make_layers()
-        assert self._layers is not None
-        parts = list(self._hot)
-        for i, members in enumerate(self._layers):
-            if self._missing[i] == 0:
-                return self._present(np.concatenate((*parts, members)))
-            parts.append(members[self._layer[members] == i])
-        if self._n_below > 0:
+        """The arms among which the base lies, ascending; None when layers are used up or too many arms are hot.
+
+        O(n log n) for n = hot arms + rank * reserve.
+        """
+        if self._n_hot > self._most_hot:
             return None
-        return self._present(np.concatenate((*parts, np.empty(0, dtype=np.int64))))
+        parts = [self._hot[: self._n_hot]]
+        i = 0
+        while i < len(self._layers) or self._more:
+            if i > self.reserve:
+                return None
+            if i == len(self._layers):
+                self._make_layer()
+            members = self._layers[i]
+            if self._missing[i] == 0:
+                parts.append(members)
+                break
+            parts.append(members[self._layer[members] == i])
+            i += 1
+        arms = np.sort(np.concatenate(parts))
+        return arms[self._kept.present[arms]]
 
-    def _present(self, ids: IntArray) -> IntArray:
-        return ids[self._kept.present[ids]]
-
-    def _begin_epoch(self, lam: float) -> IntArray:
-        """Sort all arms; the base of all. O(K) and greedy over all arms."""
+    def _begin_epoch(self, lam: float) -> None:
+        """Sort all arms; the base of all. O(K) and greedy over all arms, which stops when the base is full."""
         before = self.oracle_calls
         kept_sort(self._kept, self._recs, lam)
-        order = self._kept.order[: self._kept.meta[N_KEPT]]
-        base = np.sort(self._greedy(order[~self._is_loop[order]]))
         self._layer[:] = COLD
-        self._layer[~self._kept.present] = GONE
-        self._hot = []
+        if self._n_absent:
+            self._layer[~self._kept.present] = GONE
         self._n_hot = 0
-        self._layers = None
+        self._layers, self._left = [], []
+        self._arms = None
         self._missing[:] = 0
+        self._below, self._more = 0, True
         self._epoch_lam = lam
-        self._base = base
+        self._base = np.sort(self._peel(0)[0])
         self.epochs += 1
         self.epoch_calls += self.oracle_calls - before
-        return base
 
-    def _make_layers(self) -> None:
-        """Peel `reserve` + 1 bases off the arms that are cold, which the kept order still has in order."""
+    def _make_layer(self) -> None:
+        """One more base of the arms that are cold, which the kept order still has in order."""
         before = self.oracle_calls
-        order = self._kept.order[: self._kept.meta[N_KEPT]]
-        below = order[(self._layer[order] == COLD) & self._kept.present[order] & ~self._is_loop[order]]
-        # An arm that is away now was not counted out of any layer; it must not come back as cold.
-        self._layer[~self._kept.present & (self._layer == COLD)] = GONE
-        self._layers = []
-        for i in range(self.reserve + 1):
-            if len(below) == 0:
-                break
-            members = self._greedy(below, shelf=i + 1)
-            self._layer[members] = i
-            self._layers.append(np.sort(members))
-            below = below[self._layer[below] == COLD]
-        self._n_below = len(below)
+        i = len(self._layers)
+        # An arm that is away is not seen by this layer, so it must not come back as a cold one.
+        for ids in self._left:
+            self._layer[ids[(self._layer[ids] == COLD) & ~self._kept.present[ids]]] = GONE
+        self._left = []
+        members, self._more = self._peel(i + 1)
+        self._layer[members] = i
+        self._layers.append(np.sort(members))
         self.epoch_calls += self.oracle_calls - before
+
+    def _peel(self, shelf: int) -> tuple[IntArray, bool]:
+        """The base of all cold arms outside the layers, and whether there may be other such arms.
+
+        Looks at longer and longer beginnings of the kept order until a base is full: O(K) and greedy over all cold
+        arms at worst, O(rank) at best.
+        """
+        order = self._kept.order[: self._kept.meta[N_KEPT]]
+        n = 8 * self.matroid.rank + 64
+        while True:
+            end = min(self._below + n, len(order))
+            part = order[self._below : end]
+            cold = (self._layer[part] == COLD) & ~self._is_loop[part]
+            if self._n_absent:
+                cold &= self._kept.present[part]
+            if len(part) and not cold[0]:
+                skipped = int(cold.argmax()) if cold.any() else len(part)
+                self._below += skipped
+                part, cold = part[skipped:], cold[skipped:]
+            arms = part[cold]
+            picked = self._greedy(arms, shelf) if len(arms) else arms
+            if end == len(order) or len(picked) == self.matroid.rank:
+                return picked, end < len(order) or len(picked) < len(arms)
+            n *= 4
 
     def _greedy(self, order: IntArray, shelf: int = 0) -> IntArray:
         """The matroid's greedy over `order`, counted. Shelf 0: the base of all; others: layers."""
         if self._memory is None:
             picked = self.matroid._greedy(order)
-            if len(picked) == self.matroid.rank and len(picked):
-                self.oracle_calls += int(np.flatnonzero(order == picked[-1])[0]) + 1
+            if len(picked) == self.matroid.rank:
+                self.oracle_calls += int((order == picked[-1]).argmax()) + 1
             else:
                 self.oracle_calls += len(order)
             return picked
@@ -242,17 +283,14 @@ class HotColdEngine(Engine):
         check_kept_order(self._kept, self._recs)
         present, layer = self._kept.present, self._layer
         assert np.array_equal(~present, self._is_deleted(np.arange(self.n_arms)))
-        hot = np.concatenate((*self._hot, np.empty(0, dtype=np.int64)))
-        assert len(hot) == self._n_hot
-        assert np.array_equal(np.sort(hot), np.flatnonzero(layer == HOT))
+        assert np.array_equal(np.sort(self._hot[: self._n_hot]), np.flatnonzero(layer == HOT))
+        assert (self._kept.flag[self._hot[: self._n_hot]] == 1).all()
         if np.isnan(self._epoch_lam):
             return
         if self._base is not None:
             assert present[self._base].all() and self.matroid._is_independent(self._base.copy())
         weight = self._recs[:, ALPHA] + self._epoch_lam * self._recs[:, BETA]
-        if self._layers is None:
-            assert (self._missing == 0).all() or not present.all()
-            return
+        assert (self._missing[len(self._layers) :] == 0).all() and len(self._layers) <= self.reserve + 1
         for i, members in enumerate(self._layers):
             assert np.isin(layer[members], (i, HOT, GONE)).all()
             missing = (layer[members] != i) | ~present[members]

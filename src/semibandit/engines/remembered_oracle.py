@@ -6,8 +6,8 @@ calls when greedy runs again on a slightly different order:
 - a set that spans an arm (the arms picked when it was refused): the arm is refused without a call whenever all
   of that set is picked before it;
 - one large independent set, the answer of the run before: its arms are picked without a call until an arm from
-  outside gets in, which pushes out exactly one of them, the lightest of the circuit. That one is found by
-  bisection: P + the first j remaining arms is independent exactly for j below its place.
+  outside gets in. Each such entrant pushes out at most one of them, the lightest of a circuit; until that one is found,
+  the arms that come next are tried together, and if they do not all fit the culprit is found by bisection.
 
 So a run costs a call for each arm whose place among the picked arms changed, and about log2 D for each exchange.
 """
@@ -47,7 +47,7 @@ class RememberedOracle:
         """The heaviest base of the arms in `order` (heaviest first), in picking order.
 
         `known` is an independent set, best the answer of a similar run; facts are kept on a `shelf` each for runs
-        whose picked sets are alike. At most one call per arm in `order` and log2 D per arm picked.
+        whose picked sets are alike. At most one call per arm in `order` and log2 D per arm that is exchanged.
         """
         if len(self._bit) > self._limit:
             self._bit.clear()
@@ -55,51 +55,69 @@ class RememberedOracle:
         facts = self._facts.setdefault(shelf, {})
         rank = self.matroid.rank
         trusted = set(known)
-        waiting = [arm for arm in order if arm in trusted]
-        trusted.intersection_update(waiting)
         picked: list[int] = []
-        mask, n_waited = 0, 0
+        mask = 0
+        entrants = 0  # arms from outside that have not pushed out a trusted one yet
+        run: list[
+            int
+        ] = []  # trusted arms that come next and are still to be tried, when there are such entrants
+
+        def settle() -> None:
+            nonlocal mask, entrants, run
+            while run and entrants and len(picked) < rank:
+                fits = self._how_many_fit(picked, run, rank)
+                for arm in run[:fits]:
+                    picked.append(arm)
+                    mask |= self._bit_of(arm)
+                if fits < len(run) and len(picked) < rank:
+                    facts[run[fits]] = mask
+                    entrants -= 1
+                run = run[fits + 1 :]
+            for arm in run[: rank - len(picked)]:
+                picked.append(arm)
+                mask |= self._bit_of(arm)
+            run = []
+
         for arm in order:
             if len(picked) == rank:
                 break
             if arm in trusted:
-                # picked + the trusted arms still waiting is independent all along
-                picked.append(arm)
-                mask |= self._bit_of(arm)
-                n_waited += 1
+                if entrants:
+                    run.append(arm)
+                else:
+                    picked.append(arm)
+                    mask |= self._bit_of(arm)
                 continue
             spanning = facts.get(arm)
             if spanning is not None and spanning & mask == spanning:
                 continue
+            if run:
+                settle()
+                if len(picked) == rank or (spanning is not None and spanning & mask == spanning):
+                    continue
             picked.append(arm)
-            if not self.independent(picked):
+            if self.independent(picked):
+                mask |= self._bit_of(arm)
+                entrants += 1
+            else:
                 picked.pop()
                 facts[arm] = mask
-                continue
-            mask |= self._bit_of(arm)
-            place = self._first_dependent(picked, waiting, n_waited, rank)
-            if place < len(waiting):
-                loser = waiting.pop(place)
-                trusted.remove(loser)
-                facts[loser] = mask
-                for other in waiting[n_waited:place]:
-                    facts[loser] |= self._bit_of(other)
+        settle()
         return picked
 
-    def _first_dependent(self, picked: list[int], waiting: list[int], begin: int, rank: int) -> int:
-        """The place in `waiting` of the first arm that cannot join `picked` and those before it; its end if all can."""
+    def _how_many_fit(self, picked: list[int], run: list[int], rank: int) -> int:
+        """The largest n such that `picked` and the first n arms of `run` are independent. O(log) calls."""
         room = rank - len(picked)
-        good, bad = begin, min(len(waiting), begin + room + 1)
-        if bad - begin <= room:
-            if bad == begin or self.independent(picked + waiting[begin:bad]):
-                return len(waiting)
+        good, bad = 0, min(len(run), room + 1)
+        if len(run) <= room and self.independent(picked + run):
+            return len(run)
         while bad - good > 1:
             middle = (good + bad) // 2
-            if self.independent(picked + waiting[begin:middle]):
+            if self.independent(picked + run[:middle]):
                 good = middle
             else:
                 bad = middle
-        return bad - 1
+        return good
 
     def _bit_of(self, arm: int) -> int:
         bit = self._bit.get(arm)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
@@ -54,21 +54,13 @@ from semibandit.engines.transversal_matching import (
 from semibandit.engines.transversal_tops import inner
 from semibandit.matroids import Matroid, Transversal
 
-# Entries of `switch`: the part in use, what it has wasted of late, how often parts changed; and costs: of a round over
-# the kept order, of a right node walked, of a slot changed, of a re-solve, of making all tournaments or the
-# whole order anew; the slots that an exchange changes.
-(
-    PART,
-    WASTE,
-    CHANGES,
-    KEPT_ROUND,
-    STEP,
-    SLOT_CHANGE,
-    SOLVE,
-    REBUILD,
-    RESORT,
-    EXCHANGE_SLOTS,
-) = range(10)
+# Entries of `switch`: the part in use, what it has wasted of late, how often parts changed.
+PART, WASTE, CHANGES = range(3)
+
+# More of them, costs: of a round over the kept order, of a right node walked, of a slot changed, of a re-solve, of
+# making all tournaments anew, of changing parts and back; and how many slots an exchange changes.
+KEPT_ROUND, STEP, SLOT_CHANGE, SOLVE, REBUILD, THERE_AND_BACK, EXCHANGE_SLOTS = range(3, 10)
+
 CHALLENGER, KEPT_ORDER = 0.0, 1.0
 
 # Entries of `seen`.
@@ -92,11 +84,12 @@ def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
     n_right = matroid.n_right
     switch = np.zeros(10)
     switch[KEPT_ROUND] = 5.5 * matroid.n_arms + 35.0 * n_right * math.log2(n_right + 1)
-    switch[STEP] = 11.0 + 0.8 * ((n_right + 63) >> 6)
-    switch[SLOT_CHANGE] = 130.0
-    switch[SOLVE] = 190.0 * n_right
+    switch[STEP] = 13.0 + 0.8 * ((n_right + 63) >> 6)
+    switch[SLOT_CHANGE] = 110.0
+    switch[SOLVE] = 160.0 * n_right
     switch[REBUILD] = 4.0 * n_slots
-    switch[RESORT] = 8.0 * matroid.n_arms * math.log2(matroid.n_arms + 1)
+    resort = 8.0 * matroid.n_arms * math.log2(matroid.n_arms + 1)
+    switch[THERE_AND_BACK] = resort + switch[REBUILD] + switch[SOLVE]
     switch[EXCHANGE_SLOTS] = 2.0 * n_slots / matroid.n_arms
     busiest = switch[SOLVE] + matroid.rank * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
     switch[PART] = CHALLENGER if busiest < switch[KEPT_ROUND] else KEPT_ORDER
@@ -105,7 +98,7 @@ def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
 
 @inner
 def _adopt(tops, mate):  # type: ignore[no-untyped-def]
-    """Give the matching of the greedy to the challengers; their tournaments are to be made anew. O(base edges)."""
+    """Give the greedy's matching to the challengers; their tournaments are to be made anew. O(edges of the base)."""
     indptr, edge, bits, right, host = (
         tops.indptr,
         tops.edge,
@@ -193,7 +186,7 @@ def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
         n = challenger_select(tops, lam, out)
         cost = _challenger_cost(switch, seen, tops.meta, anew)
         switch[WASTE] = max(0.0, switch[WASTE] + cost - switch[KEPT_ROUND])
-        if switch[WASTE] > switch[RESORT]:
+        if switch[WASTE] > switch[THERE_AND_BACK]:
             _sort_anew(greedy.kept)
             tops.meta[STALE] = 1
             seen[N_LAST] = 0
@@ -205,7 +198,7 @@ def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
     n = _transversal_select(greedy, lam, out)
     cost = _would_cost(switch, n, _exchanges(state.last, seen, out, n), anew)
     switch[WASTE] = max(0.0, switch[WASTE] + switch[KEPT_ROUND] - cost)
-    if switch[WASTE] > switch[REBUILD] + switch[SOLVE]:
+    if switch[WASTE] > switch[THERE_AND_BACK]:
         _adopt(tops, greedy.mate)
         switch[PART] = CHALLENGER
         switch[WASTE] = 0.0
@@ -222,7 +215,7 @@ def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
         kept_touch(state.greedy.kept, arm)
 
 
-@njit
+@kernel
 def kept_touch_all(kept, arms):  # type: ignore[no-untyped-def]
     """`kept_touch` of each of `arms`, as an entry point for Python."""
     for i in range(arms.shape[0]):

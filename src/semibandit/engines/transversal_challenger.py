@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
@@ -271,7 +271,7 @@ def challenger_touch(state, arm):  # type: ignore[no-untyped-def]
                 _note(state.flag, state.lists, meta, arm, IN_RISEN, RISEN, N_RISEN)
 
 
-@njit
+@kernel
 def challenger_move(state, arms, remove):  # type: ignore[no-untyped-def]
     """Take present arms out (the best challenger of a base arm takes its place) or put absent arms back with the
     weights in their records. O(degree log K) each and a search, for arms put back at the next round."""

@@ -6,8 +6,8 @@ right node and within a right node by arm id, so that the leftmost of equally he
 weight and the slot of the winner below it. lam is fixed between two calls of `build_tops`.
 
 Node r is the root of right node r, so that all roots lie side by side; the levels between leaves and root start at
-`first[FIRST_NODE, r]`, lowest first. Slots and levels are padded to whole blocks of `FANOUT`, one cache line of
-weights each.
+`first[FIRST_NODE, r]`, lowest first. Slots and levels are padded to whole blocks of `FANOUT` weights, a cache line
+each.
 
 Changing a slot costs one comparison a level while it does not win, `FANOUT` a level when a winner goes.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
+from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
 
 Int32Array = npt.NDArray[np.int32]
@@ -33,7 +33,7 @@ FIRST_SLOT, FIRST_NODE = 0, 1
 RIGHT, SLOT = 0, 1
 
 # For kernels that only kernels call: leaving out the entry point from Python halves the time to compile them.
-inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def padded(n: IntArray) -> IntArray:
