@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ from semibandit.matroids import Graphic, Linear, Matroid, Partition, Transversal
 from semibandit.testing import check_engine
 
 VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.0, 0.5, 1.0)]
+
+
+def layered(matroid: Matroid, records: Any = None, reserve: int = 3) -> HotColdEngine:
+    """An engine that uses layers even where they do not pay."""
+    engine = HotColdEngine(matroid, records, reserve=reserve)
+    engine._may_skip = False
+    return engine
 
 
 class Oracle(Matroid):
@@ -54,7 +62,7 @@ def test_every_class_with_every_operation(kind, seed):
         matroid, independent = RANDOM[kind](rng, size)
         for tested in (matroid, Oracle(size, independent)):
             check_engine(
-                lambda m, records: HotColdEngine(m, records, reserve=seed % 4),
+                partial(HotColdEngine if seed % 6 == 5 else layered, reserve=seed % 4),
                 tested,
                 operations=30,
                 seed=seed,
@@ -115,13 +123,14 @@ def medium(kind: str, rng: np.random.Generator) -> Matroid:
 def test_medium_instances_in_lockstep(kind, reserve):
     matroid = medium(kind, np.random.default_rng(reserve))
     for seed in range(3):
-        lockstep(HotColdEngine(matroid, reserve=reserve), resolve_engine(matroid), 150, seed, check_every=10)
+        make = layered if seed else HotColdEngine
+        lockstep(make(matroid, reserve=reserve), resolve_engine(matroid), 150, seed, check_every=10)
 
 
 @pytest.mark.parametrize("rounds", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_a_long_run(rounds):
     matroid = Linear(np.random.default_rng(0).integers(-3, 4, (2000, 10)), field=10007)
-    fast, slow = HotColdEngine(matroid), OracleEngine(matroid)
+    fast, slow = layered(matroid), OracleEngine(matroid)
     lockstep(fast, slow, rounds, seed=1)
     fast._check()
     assert fast.epochs < rounds / 2
@@ -149,7 +158,7 @@ def test_calls_of_a_round_do_not_grow_with_the_number_of_arms(kind):
     calls = []
     for n in (400, 8000):
         matroid = partition_oracle(10, n, 2) if kind == "oracle" else Linear(vectors[:n], field=101)
-        engine = HotColdEngine(matroid)
+        engine = layered(matroid)
         calls.append(steady(engine, 200, rivals=400))
         assert engine.oracle_calls == sum(calls[-1]) + engine.epoch_calls
         assert max(calls[-1]) <= (engine.reserve + 1) * matroid.rank + engine._most_hot
@@ -204,7 +213,7 @@ def test_remembered_greedy_equals_greedy(kind, limit):
 
 
 def test_an_epoch_begins_when_layers_are_used_up_or_too_many_arms_are_hot():
-    engine = HotColdEngine(Uniform(100, 2), reserve=1)
+    engine = layered(Uniform(100, 2), reserve=1)
     engine.set_weights(np.arange(100), np.linspace(1.0, 0.0, 100))
     assert engine.base().tolist() == [0, 1] and engine.epochs == 1
     engine.set_weight(0, 0.995)
@@ -233,7 +242,7 @@ def test_rare_arms_far_down_the_order_are_found(kind):
         matroid = Oracle(
             500, lambda arms: sum(a < 460 for a in arms) <= 2 and sum(a >= 460 for a in arms) <= 1
         )
-    fast, slow = HotColdEngine(matroid, reserve=6), OracleEngine(matroid)
+    fast, slow = layered(matroid, reserve=6), OracleEngine(matroid)
     for engine in (fast, slow):
         engine.set_weights(np.arange(500), np.linspace(1.0, 0.0, 500))
     rng = np.random.default_rng(0)
@@ -260,6 +269,21 @@ def test_excluding_cold_arms_heats_nothing():
     for _ in range(5):
         engine.base_excluding(lightest)
     assert (engine._n_hot, engine.epochs) == (hot, epochs)
+
+
+def test_layers_are_given_up_where_they_do_not_pay_and_tried_again():
+    """Few arms that all change: a full greedy each round. Then only the base changes: layers again."""
+    engine = HotColdEngine(Uniform(40, 5), reserve=1)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        engine.set_weights(engine.base(), rng.random())
+    busy = engine.epochs
+    assert busy > 100
+    engine.set_weights(np.arange(5), 5.0)
+    for step in range(300):
+        engine.set_weights(np.arange(5), 5.0 + 0.001 * step)
+        assert engine.base().tolist() == [0, 1, 2, 3, 4]
+    assert engine.epochs - busy < 150
 
 
 def test_nothing_is_asked_when_nothing_changed():

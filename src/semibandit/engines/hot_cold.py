@@ -11,7 +11,8 @@ arms change weight: they are HOT. The others are cold, with frozen weights, and 
 Each round is greedy over that small set, whose size depends on the rank and the reserve, not on K. When no layer is
 whole, too many arms are hot, or lam changes, a new epoch begins. A layer is made only when those before it are no
 longer whole, from the arms that are still cold; so a clock that moves at every round costs one greedy a round, as
-re-solving does.
+re-solving does. The same is done for some rounds when the layers of an epoch turned out to cost more than they saved:
+few arms, or most of the base changing at every round.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback
 from semibandit.engines.base import Engine
@@ -36,6 +38,39 @@ from semibandit.matroids import Matroid
 # `layer` of an arm: its layer from 0, or one of these. COLD: below all layers. GONE: left out when the layers were
 # made or touched while absent; hot when it comes back.
 COLD, HOT, GONE = -1, -2, -3
+
+
+# Costs for the choice between layers and a full greedy at every round, in microseconds of the machine on which they
+# were measured: of a round with layers, of making a layer, of a round without, of an arm in the kept order, of an arm
+# that a compiled greedy looks at, and of a call of a user's oracle.
+ROUND_COST, LAYER_COST, FULL_COST, ARM_COST, LOOK_COST, CALL_COST = 20.0, 20.0, 20.0, 0.006, 0.2, 10.0
+MOST_SKIPPED = 64
+
+
+@kernel
+def heat(flag, pending, kept_meta, present, is_loop, layer, missing, hot, n_hot, arms):  # type: ignore[no-untyped-def]
+    """Note that the weights of `arms` changed: present ones must be sorted again and are hot, but loops are no use.
+
+    Returns how many arms are hot. Changes all but `present`, `is_loop` and `arms`. O(number of arms).
+    """
+    for i in range(arms.shape[0]):
+        arm = arms[i]
+        if layer[arm] == HOT:
+            continue
+        if not present[arm]:
+            layer[arm] = GONE
+            continue
+        if flag[arm] == 0:
+            flag[arm] = 1
+            pending[kept_meta[N_PENDING]] = arm
+            kept_meta[N_PENDING] += 1
+        if not is_loop[arm]:
+            if layer[arm] >= 0:
+                missing[layer[arm]] += 1
+            layer[arm] = HOT
+            hot[n_hot] = arm
+            n_hot += 1
+    return n_hot
 
 
 class HotColdEngine(Engine):
@@ -95,6 +130,10 @@ class HotColdEngine(Engine):
         self._n_absent = 0
         self._left: list[IntArray] = []
         self._known: dict[int, list[int]] = {}
+        # What the layers of this epoch have cost, and for how many rounds to do without layers.
+        self._served = self._spent_calls = self._full_calls = 0
+        self._skip = self._next_skip = 0
+        self._may_skip = True
         self._epoch_lam = np.nan
         self._base: IntArray | None = None
 
@@ -102,25 +141,26 @@ class HotColdEngine(Engine):
 
     def touch(self, arms: IntArray) -> None:
         self._base = None
-        arms = arms[self._layer[arms] != HOT]
-        if len(arms) == 0:
-            return
-        arms = np.unique(arms)
-        here = self._kept.present[arms]
-        self._layer[arms[~here]] = GONE
-        arms = arms[here]
-        self._resort(arms)
         self._heat(arms)
 
     def _heat(self, ids: IntArray) -> None:
-        """Make present arms that are not hot hot; loops are no use."""
-        ids = ids[~self._is_loop[ids]]
-        layer = self._layer[ids]
-        np.add.at(self._missing, layer[layer >= 0], 1)
-        self._layer[ids] = HOT
-        self._hot[self._n_hot : self._n_hot + len(ids)] = ids
-        self._n_hot += len(ids)
-        self._arms = None
+        """Make arms hot, or GONE if they are not here. O(number of arms)."""
+        kept = self._kept
+        n_hot = heat(
+            kept.flag,
+            kept.pending,
+            kept.meta,
+            kept.present,
+            self._is_loop,
+            self._layer,
+            self._missing,
+            self._hot,
+            self._n_hot,
+            ids,
+        )
+        if n_hot != self._n_hot:
+            self._n_hot = n_hot
+            self._arms = None
 
     def _resort(self, ids: IntArray) -> None:
         """These arms must find a new place in the kept order at the next epoch."""
@@ -162,11 +202,12 @@ class HotColdEngine(Engine):
         if lam != self._epoch_lam:
             self._begin_epoch(lam)
         elif self._base is None:
-            if self._arms is None:
+            if self._arms is None and self._skip == 0:
                 self._arms = self._needed()
             if self._arms is None:
                 self._begin_epoch(lam)
             else:
+                self._served += 1
                 record = self._recs[self._arms]
                 weight = record[:, ALPHA] + lam * record[:, BETA]
                 before = self.oracle_calls
@@ -200,6 +241,7 @@ class HotColdEngine(Engine):
 
     def _begin_epoch(self, lam: float) -> None:
         """Sort all arms; the base of all. O(K) and greedy over all arms, which stops when the base is full."""
+        self._weigh_layers()
         before = self.oracle_calls
         kept_sort(self._kept, self._recs, lam)
         self._layer[:] = COLD
@@ -213,7 +255,23 @@ class HotColdEngine(Engine):
         self._epoch_lam = lam
         self._base = np.sort(self._peel(0)[0])
         self.epochs += 1
-        self.epoch_calls += self.oracle_calls - before
+        self._full_calls = self.oracle_calls - before
+        self.epoch_calls += self._full_calls
+        self._spent_calls = -self.oracle_calls
+
+    def _weigh_layers(self) -> None:
+        """Whether the layers of the epoch that ends were worth it; if not, do without for a while, then try again."""
+        if self._skip > 0:
+            self._skip -= 1
+        elif self._served > 0 and self._may_skip:
+            call = LOOK_COST if self._memory is None else CALL_COST
+            full = self._served * (FULL_COST + ARM_COST * self.n_arms + call * self._full_calls)
+            spent = call * (self._spent_calls + self.oracle_calls)
+            if self._served * ROUND_COST + len(self._layers) * LAYER_COST + spent > full:
+                self._skip = self._next_skip = min(2 * self._next_skip + 1, MOST_SKIPPED)
+            else:
+                self._next_skip = 0
+        self._served = 0
 
     def _make_layer(self) -> None:
         """One more base of the arms that are cold, which the kept order still has in order."""
