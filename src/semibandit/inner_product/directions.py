@@ -30,7 +30,7 @@ def direction_slopes(bounds: Bounds, epsilon: float) -> FloatArray:
 
     >>> slopes = direction_slopes(((0.1, 1.0), (0.001, 1.0)), epsilon=0.1)
     >>> len(slopes), bool(slopes[1] / slopes[0] < 1.1)
-    (149, True)
+    (148, True)
     """
     (alpha_lb, alpha_ub), (beta_lb, beta_ub) = bounds
     eta = epsilon * (1.0 - _HAIR)
