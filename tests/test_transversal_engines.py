@@ -152,7 +152,7 @@ def test_both_ways_of_repair_are_used():
     game.both("advance", 1.0)
     for _ in range(150):
         game.play()
-    meta = game.fast._state.meta
+    meta = game.fast._arrays.meta
     assert meta[SOLVES] > 20 and meta[SEARCHES] > 100
     assert matroid.rank > MOST_SEARCHES
 
@@ -209,11 +209,11 @@ def test_a_quiet_round_touches_nothing():
     engine.set_weights(np.arange(120), alpha)
     base = engine.base()
     assert base.tolist() == list(range(30))
-    before = engine._state.meta.copy()
+    before = engine._arrays.meta.copy()
     for step in range(20):
         engine.set_weights(base, 0.9 - 0.02 * step)
         assert engine.base().tolist() == list(range(30))
-    assert np.array_equal(engine._state.meta[[SEARCHES, SOLVES]], before[[SEARCHES, SOLVES]])
+    assert np.array_equal(engine._arrays.meta[[SEARCHES, SOLVES]], before[[SEARCHES, SOLVES]])
 
 
 def test_a_rising_outsider_enters_where_it_beats_the_lightest():
@@ -235,7 +235,7 @@ def test_large_changes_make_everything_anew():
         engine = make(matroid)
         engine.base()
         engine.touch(np.arange(200))
-        tops = engine._state if make is TransversalChallengerEngine else engine._state.tops
+        tops = engine._arrays if make is TransversalChallengerEngine else engine._tops
         assert tops.meta[STALE] == 1
         engine.delete(np.arange(150))
         engine._check()

@@ -24,6 +24,7 @@ from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kept_order import (
     N_KEPT,
     N_PENDING,
+    KeptOrder,
     check_kept_order,
     kept_touch,
     new_kept_order,
@@ -46,12 +47,20 @@ from semibandit.engines.transversal_matching import (
     SOLVES,
     STALE,
     STEPS,
-    ChallengerState,
-    new_challenger_state,
+    new_challenger_arrays,
+    open_challenger,
     seat,
     unseat,
 )
-from semibandit.engines.transversal_tops import inner
+from semibandit.engines.transversal_open import (
+    array_types,
+    flat_arrays,
+    opener,
+    state_handle,
+    state_type,
+    types_of,
+)
+from semibandit.engines.transversal_tops import RIGHT, inner
 from semibandit.matroids import Matroid, Transversal
 
 # Entries of `switch`: the part in use, what it has wasted of late, how often parts changed.
@@ -68,15 +77,27 @@ N_LAST, SEEN_STEPS, SEEN_SLOTS, SEEN_SOLVES = range(4)
 
 
 class TransversalAdaptiveState(NamedTuple):
-    """Both parts, the `switch` between them, the `last` answer of the kept order, and `seen`: its length and the
-    counts of work in `tops` up to the last round."""
+    """Handles of both parts, the `switch` between them, the `last` answer of the kept order, and `seen`: its length
+    and the counts of work in `tops` up to the last round."""
 
     recs: FloatArray
-    tops: ChallengerState
-    greedy: TransversalState
+    tops: IntArray
+    greedy: IntArray
     last: IntArray
     seen: IntArray
     switch: FloatArray
+
+
+open_greedy = opener(
+    state_type(
+        TransversalState,
+        [
+            *array_types("float64:2"),
+            state_type(KeptOrder, types_of(new_kept_order(1))),
+            *array_types("int64:1 int64:1 int64:1 int64:1 int64:1 int64:1"),
+        ],
+    )
+)
 
 
 def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
@@ -97,8 +118,9 @@ def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
 
 
 @inner
-def _adopt(tops, mate):  # type: ignore[no-untyped-def]
+def _adopt(handle, mate):  # type: ignore[no-untyped-def]
     """Give the greedy's matching to the challengers; their tournaments are to be made anew. O(edges of the base)."""
+    tops = open_challenger(handle)
     indptr, edge, bits, right, host = (
         tops.indptr,
         tops.edge,
@@ -180,29 +202,30 @@ def _would_cost(switch, n, new, anew):  # type: ignore[no-untyped-def]
 @inner
 def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
     """The base at lam by the part in use; then the parts may change. Cost: see both parts."""
-    tops, greedy, switch, seen = state.tops, state.greedy, state.switch, state.seen
-    if switch[PART] == CHALLENGER:
+    tops, greedy = open_challenger(state.tops), open_greedy(state.greedy)
+    switch, seen = state.switch, state.seen
+    in_use = switch[PART]
+    if in_use == CHALLENGER:
         anew = tops.meta[STALE] != 0 or lam != tops.lam[0]
-        n = challenger_select(tops, lam, out)
-        cost = _challenger_cost(switch, seen, tops.meta, anew)
-        switch[WASTE] = max(0.0, switch[WASTE] + cost - switch[KEPT_ROUND])
-        if switch[WASTE] > switch[THERE_AND_BACK]:
+        n = challenger_select(state.tops, lam, out)
+        waste = _challenger_cost(switch, seen, tops.meta, anew) - switch[KEPT_ROUND]
+    else:
+        anew = lam != greedy.kept.lam[0]
+        n = _transversal_select(greedy, lam, out)
+        new = _exchanges(state.last, seen, out, n)
+        waste = switch[KEPT_ROUND] - _would_cost(switch, n, new, anew)
+    switch[WASTE] = max(0.0, switch[WASTE] + waste)
+    if switch[WASTE] > switch[THERE_AND_BACK]:
+        switch[WASTE] = 0.0
+        switch[CHANGES] += 1.0
+        if in_use == CHALLENGER:
             _sort_anew(greedy.kept)
             tops.meta[STALE] = 1
             seen[N_LAST] = 0
             switch[PART] = KEPT_ORDER
-            switch[WASTE] = 0.0
-            switch[CHANGES] += 1.0
-        return n
-    anew = lam != greedy.kept.lam[0]
-    n = _transversal_select(greedy, lam, out)
-    cost = _would_cost(switch, n, _exchanges(state.last, seen, out, n), anew)
-    switch[WASTE] = max(0.0, switch[WASTE] + switch[KEPT_ROUND] - cost)
-    if switch[WASTE] > switch[THERE_AND_BACK]:
-        _adopt(tops, greedy.mate)
-        switch[PART] = CHALLENGER
-        switch[WASTE] = 0.0
-        switch[CHANGES] += 1.0
+        else:
+            _adopt(state.tops, greedy.mate)
+            switch[PART] = CHALLENGER
     return n
 
 
@@ -211,13 +234,16 @@ def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
     """The record of `arm` changed. O(1), or O(degree log K) for an outsider while challengers are in use."""
     if state.switch[PART] == CHALLENGER:
         challenger_touch(state.tops, arm)
-    elif state.greedy.kept.present[arm]:
-        kept_touch(state.greedy.kept, arm)
+    else:
+        kept = open_greedy(state.greedy).kept
+        if kept.present[arm]:
+            kept_touch(kept, arm)
 
 
 @kernel
-def kept_touch_all(kept, arms):  # type: ignore[no-untyped-def]
+def _kept_touch_all(handle, arms):  # type: ignore[no-untyped-def]
     """`kept_touch` of each of `arms`, as an entry point for Python."""
+    kept = open_greedy(handle).kept
     for i in range(arms.shape[0]):
         kept_touch(kept, arms[i])
 
@@ -238,13 +264,13 @@ class TransversalAdaptiveEngine(CompiledEngine):
         super().__init__(matroid, records)
         if not isinstance(matroid, Transversal):
             raise TypeError(f"TransversalAdaptiveEngine serves transversal matroids, got {matroid!r}")
-        tops = new_challenger_state(matroid, self._recs)
+        tops = self._tops = new_challenger_arrays(matroid, self._recs)
         mate, seen, came_from, queue = (np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4))
-        greedy = TransversalState(
+        self._greedy = TransversalState(
             self._recs,
             new_kept_order(self.n_arms),
-            matroid._indptr,
-            matroid._indices,
+            tops.indptr,
+            tops.edge[:, RIGHT].astype(np.int64),
             mate,
             seen,
             came_from,
@@ -252,8 +278,8 @@ class TransversalAdaptiveEngine(CompiledEngine):
         )
         self._state: Any = TransversalAdaptiveState(
             recs=self._recs,
-            tops=tops,
-            greedy=greedy,
+            tops=state_handle(tops),
+            greedy=state_handle(self._greedy),
             last=np.zeros(matroid.rank, dtype=np.int64),
             seen=np.zeros(4, dtype=np.int64),
             switch=new_switch(matroid, len(tops.edge)),
@@ -266,7 +292,7 @@ class TransversalAdaptiveEngine(CompiledEngine):
 
     def touch(self, arms: IntArray) -> None:
         if self._state.switch[PART] == CHALLENGER and is_many(arms, self.n_arms):
-            self._state.tops.meta[STALE] = 1
+            self._tops.meta[STALE] = 1
         else:
             super().touch(arms)
 
@@ -279,20 +305,24 @@ class TransversalAdaptiveEngine(CompiledEngine):
     def _move(self, ids: IntArray, remove: bool) -> None:
         """Take arms out of both parts or put them back."""
         state = self._state
-        kept = state.greedy.kept
-        kept.present[ids] = not remove
+        self._greedy.kept.present[ids] = not remove
         if state.switch[PART] == KEPT_ORDER:
-            kept_touch_all(kept, ids)
+            _kept_touch_all(state.greedy, ids)
         elif is_many(ids, self.n_arms):
-            state.tops.meta[STALE] = 1
+            self._tops.meta[STALE] = 1
         challenger_move(state.tops, ids, remove)
+
+    def memory(self) -> int:
+        shared = self._recs.nbytes + self._tops.indptr.nbytes
+        parts = sum(int(array.nbytes) for state in (self._tops, self._greedy) for array in flat_arrays(state))
+        return parts - shared + sum(int(array.nbytes) for array in self._state[1:])
 
     def _check(self) -> None:
         absent = self._is_deleted(np.arange(self.n_arms))
-        state = self._state
-        check_challenger(state.tops, absent)
-        assert np.array_equal(~state.greedy.kept.present, absent)
-        assert state.switch[PART] in (CHALLENGER, KEPT_ORDER) and state.switch[WASTE] >= 0.0
-        if state.switch[PART] == KEPT_ORDER:
-            assert state.tops.meta[STALE] == 1
-            check_kept_order(state.greedy.kept, self._recs)
+        switch, kept = self._state.switch, self._greedy.kept
+        check_challenger(self._tops, absent)
+        assert np.array_equal(~kept.present, absent)
+        assert switch[PART] in (CHALLENGER, KEPT_ORDER) and switch[WASTE] >= 0.0
+        if switch[PART] == KEPT_ORDER:
+            assert self._tops.meta[STALE] == 1
+            check_kept_order(kept, self._recs)

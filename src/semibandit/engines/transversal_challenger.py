@@ -21,13 +21,13 @@ anew: O(edges), a staircase clock is wanted.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit._jit import kernel
-from semibandit._records import ALPHA, BETA, IntArray
+from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.resolve_scan import sort_ids
@@ -56,17 +56,18 @@ from semibandit.engines.transversal_matching import (
     SLOTS,
     SORTED,
     STALE,
-    ChallengerState,
     augment,
     beats,
     enter,
     leave,
-    new_challenger_state,
+    new_challenger_arrays,
+    open_challenger,
     rotate,
     search,
     unseat,
     weigh,
 )
+from semibandit.engines.transversal_open import state_handle
 from semibandit.engines.transversal_resolve import tops_resolve
 from semibandit.engines.transversal_tops import SLOT, build_tops, inner, show
 from semibandit.matroids import Matroid, Transversal
@@ -90,13 +91,14 @@ def _note(flag, lists, meta, arm, bit, row, count):  # type: ignore[no-untyped-d
 
 
 @inner
-def _rise(state, arm):  # type: ignore[no-untyped-def]
+def _rise(handle, arm):  # type: ignore[no-untyped-def]
     """Outsider `arm` rose or appeared: let it in if it can be matched besides the base, else lift the bounds of all
     base arms that it could replace. O(n_right / 64) for each of them."""
+    state = open_challenger(handle)
     right, weights, lists = state.right, state.weights, state.lists
-    n = augment(state, arm)
+    n = augment(handle, arm)
     if n < 0:
-        enter(state, arm)
+        enter(handle, arm)
     weight = weigh(state.recs, state.lam, arm)
     for i in range(n):
         r = lists[QUEUE, i]
@@ -109,22 +111,24 @@ def _rise(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _settle_risen(state):  # type: ignore[no-untyped-def]
+def _settle_risen(handle):  # type: ignore[no-untyped-def]
     """Make all bounds valid again after outsiders rose. An exchange before that could break them."""
+    state = open_challenger(handle)
     for i in range(state.meta[N_RISEN]):
         arm = state.lists[RISEN, i]
         state.flag[arm] &= ~np.uint8(IN_RISEN)
         if state.host[arm] == OUTSIDER:
-            _rise(state, arm)
+            _rise(handle, arm)
     state.meta[N_RISEN] = 0
 
 
 @inner
-def _defend(state, arm, gone):  # type: ignore[no-untyped-def]
+def _defend(handle, arm, gone):  # type: ignore[no-untyped-def]
     """Base arm `arm` is lighter than its bound, or gone: exchange it for its best challenger or tighten the bound.
 
     Returns whether it was exchanged. One search, and O(degree log K) for an exchange.
     """
+    state = open_challenger(handle)
     right, weights = state.right, state.weights
     start = np.int64(state.host[arm])
     at = search(
@@ -144,8 +148,8 @@ def _defend(state, arm, gone):  # type: ignore[no-untyped-def]
             state.node_weight[at],
         )
         if gone or beats(rival_weight, rival, weigh(state.recs, state.lam, arm), arm):
-            rotate(state, rival, at, start)
-            enter(state, rival)
+            rotate(handle, rival, at, start)
+            enter(handle, rival)
             return True
     weights[BOUND, start] = rival_weight
     right[start, BOUND_ARM] = rival
@@ -211,8 +215,9 @@ def _write_sorted(host, flag, right, lists, meta, out):  # type: ignore[no-untyp
 
 
 @inner
-def challenger_select(state, lam, out):  # type: ignore[no-untyped-def]
+def challenger_select(handle, lam, out):  # type: ignore[no-untyped-def]
     """The base at lam. O(D) plus a search for each bound passed, or one re-solve; O(edges) at a new lam."""
+    state = open_challenger(handle)
     meta, lists, flag, host = state.meta, state.lists, state.flag, state.host
     if lam != state.lam[0] or meta[STALE] != 0:
         state.lam[0] = lam
@@ -221,7 +226,7 @@ def challenger_select(state, lam, out):  # type: ignore[no-untyped-def]
         _reweigh(state.recs, host, state.arm_of, state.leaf, lam)
         build_tops(state.first, state.leaf, state.node_weight, state.node_slot)
     elif meta[CROWDED] == 0 and meta[N_RISEN] > 0:
-        _settle_risen(state)
+        _settle_risen(handle)
     resolve = meta[CROWDED] != 0 or meta[N_PASSED] > MOST_SEARCHES
     for i in range(meta[N_PASSED]):
         arm = lists[PASSED, i]
@@ -231,22 +236,23 @@ def challenger_select(state, lam, out):  # type: ignore[no-untyped-def]
             continue
         weight = weigh(state.recs, state.lam, arm)
         if beats(state.weights[BOUND, r], state.right[r, BOUND_ARM], weight, arm) and _defend(
-            state, arm, False
+            handle, arm, False
         ):
-            leave(state, arm)
+            leave(handle, arm)
     for i in range(meta[N_RISEN]):
         flag[lists[RISEN, i]] &= ~np.uint8(IN_RISEN)
     meta[N_PASSED] = 0
     meta[N_RISEN] = 0
     meta[CROWDED] = 0
     if resolve:
-        tops_resolve(state)
+        tops_resolve(handle)
     return _write_sorted(host, flag, state.right, lists, meta, out)
 
 
 @inner
-def challenger_touch(state, arm):  # type: ignore[no-untyped-def]
+def challenger_touch(handle, arm):  # type: ignore[no-untyped-def]
     """The record of `arm` changed. O(1) for a base arm, O(degree log K) for an outsider."""
+    state = open_challenger(handle)
     indptr, edge, leaf, meta = state.indptr, state.edge, state.leaf, state.meta
     r = state.host[arm]
     weight = weigh(state.recs, state.lam, arm)
@@ -272,9 +278,10 @@ def challenger_touch(state, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def challenger_move(state, arms, remove):  # type: ignore[no-untyped-def]
+def challenger_move(handle, arms, remove):  # type: ignore[no-untyped-def]
     """Take present arms out (the best challenger of a base arm takes its place) or put absent arms back with the
     weights in their records. O(degree log K) each and a search, for arms put back at the next round."""
+    state = open_challenger(handle)
     indptr, edge, meta, host = state.indptr, state.edge, state.meta, state.host
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -287,9 +294,9 @@ def challenger_move(state, arms, remove):  # type: ignore[no-untyped-def]
         else:
             trusted = meta[STALE] == 0 and meta[CROWDED] == 0
             if trusted:
-                _settle_risen(state)
+                _settle_risen(handle)
                 trusted = meta[CROWDED] == 0
-            if not (trusted and _defend(state, arm, True)):
+            if not (trusted and _defend(handle, arm, True)):
                 r = np.int64(host[arm])
                 unseat(indptr, edge, state.bits, state.right, r)
                 state.right[r, BOUND_ARM] = -1
@@ -313,7 +320,24 @@ def challenger_move(state, arms, remove):  # type: ignore[no-untyped-def]
                 _note(state.flag, state.lists, meta, arm, IN_RISEN, RISEN, N_RISEN)
 
 
-register_state(ChallengerState, challenger_select, challenger_touch)
+class ChallengerState(NamedTuple):
+    """What loops over rounds know of the engine."""
+
+    recs: FloatArray
+    handle: IntArray
+
+
+@inner
+def _select(state, lam, out):  # type: ignore[no-untyped-def]
+    return challenger_select(state.handle, lam, out)
+
+
+@inner
+def _touch(state, arm):  # type: ignore[no-untyped-def]
+    challenger_touch(state.handle, arm)
+
+
+register_state(ChallengerState, _select, _touch)
 
 
 def is_many(arms: IntArray, n_arms: int) -> bool:
@@ -332,11 +356,12 @@ class TransversalChallengerEngine(CompiledEngine):
         super().__init__(matroid, records)
         if not isinstance(matroid, Transversal):
             raise TypeError(f"TransversalChallengerEngine serves transversal matroids, got {matroid!r}")
-        self._state: Any = new_challenger_state(matroid, self._recs)
+        self._arrays = new_challenger_arrays(matroid, self._recs)
+        self._state: Any = ChallengerState(self._recs, state_handle(self._arrays))
 
     def touch(self, arms: IntArray) -> None:
         if is_many(arms, self.n_arms):
-            self._state.meta[STALE] = 1
+            self._arrays.meta[STALE] = 1
         else:
             super().touch(arms)
 
@@ -348,8 +373,11 @@ class TransversalChallengerEngine(CompiledEngine):
 
     def _move(self, ids: IntArray, remove: bool) -> None:
         if is_many(ids, self.n_arms):
-            self._state.meta[STALE] = 1
-        challenger_move(self._state, ids, remove)
+            self._arrays.meta[STALE] = 1
+        challenger_move(self._state.handle, ids, remove)
+
+    def memory(self) -> int:
+        return sum(int(array.nbytes) for array in self._arrays) + self._state.handle.nbytes
 
     def _check(self) -> None:
-        check_challenger(self._state, self._is_deleted(np.arange(self.n_arms)))
+        check_challenger(self._arrays, self._is_deleted(np.arange(self.n_arms)))

@@ -1,4 +1,4 @@
-"""Invariants of `ChallengerState`, for tests."""
+"""Invariants of `ChallengerArrays`, for tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from semibandit.engines.transversal_matching import (
     RISEN,
     SORTED,
     STALE,
-    ChallengerState,
+    ChallengerArrays,
 )
 from semibandit.engines.transversal_tops import FIRST_SLOT, RIGHT, check_tops
 
@@ -43,7 +43,7 @@ def _bits(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.bool_]:
     return np.unpackbits(little, axis=1, bitorder="little")[:, :n].astype(np.bool_)
 
 
-def _challengers(s: ChallengerState, start: int) -> set[int]:
+def _challengers(s: ChallengerArrays, start: int) -> set[int]:
     """All outsiders that could replace the arm matched to `start`, by walking every edge backwards."""
     reached, waiting = {start}, [start]
     found: set[int] = set()
@@ -59,7 +59,7 @@ def _challengers(s: ChallengerState, start: int) -> set[int]:
     return found
 
 
-def check_challenger(s: ChallengerState, absent: npt.NDArray[np.bool_]) -> None:
+def check_challenger(s: ChallengerArrays, absent: npt.NDArray[np.bool_]) -> None:
     """Assert matching, rows, lists, tournaments and bounds. O(D * edges)."""
     n_right = len(s.right)
     mate = s.right[:, MATE]

@@ -17,6 +17,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
+from semibandit.engines.transversal_open import array_types, opener, state_type
 from semibandit.engines.transversal_tops import (
     FIRST_NODE,
     FIRST_SLOT,
@@ -61,8 +62,8 @@ STEPS, SLOTS, SEARCHES, SOLVES = range(8, 12)
 N_META = 12
 
 
-class ChallengerState(NamedTuple):
-    """Everything a round needs.
+class ChallengerArrays(NamedTuple):
+    """Everything a round needs; kernels get it as a handle (`transversal_open`).
 
     `edge[indptr[k] : indptr[k + 1]]` are the edges of arm k, `arm_of` the arm in each slot; `first`, `leaf`,
     `node_weight`, `node_slot`: see `transversal_tops`. `host` is the right node of each base arm.
@@ -86,7 +87,18 @@ class ChallengerState(NamedTuple):
     lam: FloatArray
 
 
-def new_challenger_state(matroid: Transversal, recs: FloatArray) -> ChallengerState:
+open_challenger = opener(
+    state_type(
+        ChallengerArrays,
+        array_types(
+            "float64:2 int64:1 int32:2 int32:1 int64:2 float64:1 float64:1 int32:1 int32:1 uint8:1 int64:2 int64:2 "
+            "float64:2 int64:2 int64:1 float64:1"
+        ),
+    )
+)
+
+
+def new_challenger_arrays(matroid: Transversal, recs: FloatArray) -> ChallengerArrays:
     """A state whose base is still to be found. O(edges log edges + n_right^2 / 64)."""
     n_arms, n_right = matroid.n_arms, matroid.n_right
     owner = np.repeat(np.arange(n_arms, dtype=np.int64), np.diff(matroid._indptr))
@@ -114,7 +126,7 @@ def new_challenger_state(matroid: Transversal, recs: FloatArray) -> ChallengerSt
         bits[FREE, -1] = (1 << (n_right & 63)) - 1
     meta = np.zeros(N_META, dtype=np.int64)
     meta[STALE] = 1
-    return ChallengerState(
+    return ChallengerArrays(
         recs=recs,
         indptr=_offsets(np.bincount(owner, minlength=n_arms)),
         edge=edge,
@@ -196,8 +208,9 @@ def unseat(indptr, edge, bits, right, r):  # type: ignore[no-untyped-def]
 
 
 @inner
-def enter(state, arm):  # type: ignore[no-untyped-def]
+def enter(handle, arm):  # type: ignore[no-untyped-def]
     """An outsider that was seated joins the base and leaves the tournaments. O(degree log K)."""
+    state = open_challenger(handle)
     meta, flag = state.meta, state.flag
     show(
         state.indptr,
@@ -222,8 +235,9 @@ def enter(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def leave(state, arm):  # type: ignore[no-untyped-def]
+def leave(handle, arm):  # type: ignore[no-untyped-def]
     """A base arm that lost its seat becomes an outsider, which stands in the tournaments. O(degree log K)."""
+    state = open_challenger(handle)
     state.host[arm] = OUTSIDER
     state.meta[N_BASE] -= 1
     state.meta[SLOTS] += state.indptr[arm + 1] - state.indptr[arm]
@@ -277,9 +291,10 @@ def search(bits, right, lists, meta, node_weight, node_slot, arm_of, start):  # 
 
 
 @inner
-def rotate(state, arm, at, start):  # type: ignore[no-untyped-def]
+def rotate(handle, arm, at, start):  # type: ignore[no-untyped-def]
     """Match outsider `arm` to `at` and shift the arms along VIA up to `start`, each with its bound; the arm matched
     to `start` loses its seat. The bound of `arm` is its own weight. O(length of the path * degree)."""
+    state = open_challenger(handle)
     right, weights = state.right, state.weights
     mover, mover_bound, mover_rival = arm, weigh(state.recs, state.lam, arm), arm
     r = at
@@ -299,12 +314,13 @@ def rotate(state, arm, at, start):  # type: ignore[no-untyped-def]
 
 
 @inner
-def augment(state, arm):  # type: ignore[no-untyped-def]
+def augment(handle, arm):  # type: ignore[no-untyped-def]
     """Seat `arm`, shifting base arms along an alternating path to a free right node, each with its bound.
 
     Right nodes in DEAD are not entered. Returns -1, or if there is no such path how many right nodes `arm` reaches
     (they are in QUEUE). O(n_right / 64) for each right node reached. Changes the matching, scratch and counts.
     """
+    state = open_challenger(handle)
     indptr, edge, bits, right = state.indptr, state.edge, state.bits, state.right
     lists, weights = state.lists, state.weights
     n_words = bits.shape[1]

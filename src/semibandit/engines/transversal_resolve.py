@@ -33,6 +33,7 @@ from semibandit.engines.transversal_matching import (
     beats,
     enter,
     leave,
+    open_challenger,
     unseat,
     weigh,
 )
@@ -40,12 +41,13 @@ from semibandit.engines.transversal_tops import crown_build, crown_fall, inner
 
 
 @inner
-def _vacate(state):  # type: ignore[no-untyped-def]
+def _vacate(handle):  # type: ignore[no-untyped-def]
     """Free all right nodes and list their arms, heaviest first, in WORK and WORK_WEIGHT; how many there are.
 
     The arms stay written at their right nodes, where most of them will sit again. The order of the last re-solve is
     nearly right in a quiet state: insertion, and a merge sort if it is not.
     """
+    state = open_challenger(handle)
     right, weights, bits = state.right, state.weights, state.bits
     arm, weight, order = state.lists[WORK], weights[WORK_WEIGHT], state.lists[ORDER]
     n = 0
@@ -77,11 +79,12 @@ def _vacate(state):  # type: ignore[no-untyped-def]
 
 
 @inner
-def tops_resolve(state):  # type: ignore[no-untyped-def]
+def tops_resolve(handle):  # type: ignore[no-untyped-def]
     """Base, matching and exact bounds by greedy, starting from any independent set as the base.
 
     O(D log D + n_right^2 / 64) and, for each arm that enters, an augmenting path and O(degree log K).
     """
+    state = open_challenger(handle)
     right, weights, bits, host, lists = (
         state.right,
         state.weights,
@@ -98,7 +101,7 @@ def tops_resolve(state):  # type: ignore[no-untyped-def]
     )
     n_right = right.shape[0]
     state.meta[SOLVES] += 1
-    n = _vacate(state)
+    n = _vacate(handle)
     # Keys may be heavier than what they stand for: outsiders that entered are noticed when their key wins.
     for r in range(n_right):
         key_weight[r] = node_weight[r]
@@ -125,15 +128,15 @@ def tops_resolve(state):  # type: ignore[no-untyped-def]
             key_arm[at] = arm_of[node_slot[at]]
             crown_fall(crown, names, key_weight, key_arm, at)
             continue
-        reached = augment(state, arm)
+        reached = augment(handle, arm)
         if reached < 0:
             if not is_base:
-                enter(state, arm)
+                enter(handle, arm)
             lists[ORDER, kept] = arm
             kept += 1
             continue
         if is_base:
-            leave(state, arm)
+            leave(handle, arm)
         for j in range(reached):
             r = lists[QUEUE, j]
             bits[DEAD, r >> 6] |= np.int64(1) << (r & 63)
