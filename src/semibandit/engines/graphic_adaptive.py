@@ -17,15 +17,11 @@ from semibandit._jit import inline_kernel, kernel
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.graphic_challenger import (
-    challenger_solve,
-    enter_challenger,
-    leave_challenger,
-    list_if_beaten,
-)
+from semibandit.engines.graphic_challenger import challenger_solve, list_if_beaten
+from semibandit.engines.graphic_changeover import enter_challenger, leave_challenger
 from semibandit.engines.graphic_check import check_state
 from semibandit.engines.graphic_hotcold import answer_from_pool, cool_down, hot_cold_solve
-from semibandit.engines.graphic_open import flat_arrays, forest_handle, open_forest
+from semibandit.engines.graphic_open import call_solver, flat_arrays, forest_handle, open_forest
 from semibandit.engines.graphic_prim import leave_prim, prim_build, prim_forest, prim_set
 from semibandit.engines.graphic_rows import (
     ABSENT,
@@ -52,6 +48,7 @@ from semibandit.engines.graphic_state import (
     HAS_MATRIX,
     HOT_COLD,
     LAM,
+    LOST,
     MODE,
     N_LIST,
     N_POOL,
@@ -62,7 +59,6 @@ from semibandit.engines.graphic_state import (
     POLICY,
     POOL_LIMIT,
     PRIM,
-    QUIET,
     SEARCH_COST,
     SEARCHES,
     STALE,
@@ -76,9 +72,12 @@ from semibandit.engines.graphic_state import (
 )
 from semibandit.matroids import Graphic, Matroid
 
-# What things cost in nanoseconds (measured; only ratios matter): an edge of the pool in a pass, a vertex in a hot-cold
+# What things cost in nanoseconds (measured; only ratios matter): an edge of the pool in a pass, a vertex in a busy
 # round, an edge warmed up and cooled down, an entry of Prim's matrix, a search, an exchange.
-NS_POOL, NS_VERTEX, NS_WARMED, NS_MATRIX, NS_SEARCH, NS_SWAP = 8.0, 60.0, 200.0, 0.8, 150.0, 150.0
+NS_POOL, NS_VERTEX, NS_WARMED, NS_MATRIX, NS_SEARCH, NS_SWAP = 20.0, 60.0, 200.0, 1.8, 400.0, 200.0
+
+# A change of the solver costs about so many busy rounds: as much must have been lost by staying.
+CHANGE, MOST_PATIENCE, SHORT_STAY = 2.0, 32, 16
 
 
 @inline_kernel
@@ -100,10 +99,12 @@ def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
     swaps = answer_from_pool(handle)
     meta[SWAPS] += swaps
     if not stepped:
-        real[BUSY_COST] += (cost - real[BUSY_COST]) * (1.0 if real[BUSY_COST] == 0.0 else 0.2)
-    others = (1.5 * swaps + 1.0) * (real[SEARCH_COST] + NS_SWAP)
-    meta[QUIET] = meta[QUIET] + 1 if others < 0.6 * cost else 0
-    enter = meta[POLICY] == CHALLENGER or (meta[POLICY] == ADAPTIVE and meta[QUIET] >= meta[PATIENCE])
+        real[BUSY_COST] += 0.2 * (cost - real[BUSY_COST])
+        challengers = 1.3 * swaps * (real[SEARCH_COST] + NS_SWAP) + NS_SEARCH
+        real[LOST] = max(0.0, real[LOST] + cost - challengers)
+    enter = meta[POLICY] == CHALLENGER
+    if meta[POLICY] == ADAPTIVE and real[LOST] > CHANGE * meta[PATIENCE] * real[BUSY_COST]:
+        enter = True
     if meta[MODE] == PRIM:
         if enter:
             # The next round goes by pool and rows, and from there to the challengers.
@@ -118,7 +119,7 @@ def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
         enter_challenger(handle)
         meta[MODE] = CHALLENGER
         meta[STAY] = 0
-        meta[QUIET] = 0
+        real[LOST] = 0.0
     elif meta[HAS_MATRIX] == 1:
         meta[MODE] = PRIM
         prim_build(handle, lam)
@@ -126,55 +127,67 @@ def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def _too_busy(state):  # type: ignore[no-untyped-def]
-    """Whether the challengers face more than another solver would have to do. A stay too short to pay for the change
-    makes the next one wait longer."""
+    """Whether the challengers have lost, this round included, what a change costs. A short stay makes the next
+    one wait longer."""
     meta, real = state.meta, state.real
-    if meta[POLICY] != ADAPTIVE:
+    ahead = meta[N_LIST] * (real[SEARCH_COST] + NS_SWAP)
+    real[LOST] = max(0.0, real[LOST] + ahead - real[BUSY_COST])
+    if meta[POLICY] != ADAPTIVE or real[LOST] <= CHANGE * real[BUSY_COST]:
         return False
-    if meta[N_LIST] * (real[SEARCH_COST] + 0.5 * NS_SWAP) < 1.3 * real[BUSY_COST]:
-        return False
-    meta[PATIENCE] = min(2 * meta[PATIENCE], 64) if meta[STAY] < 8 * meta[PATIENCE] else 2
+    real[LOST] = 0.0
+    if meta[STAY] < SHORT_STAY:
+        meta[PATIENCE] = min(2 * meta[PATIENCE], MOST_PATIENCE)
+    else:
+        meta[PATIENCE] = max(1, meta[PATIENCE] // 2)
     return True
 
 
 @kernel
-def forest_select(forest, lam, out):  # type: ignore[no-untyped-def]
-    """The base at lam: O(D) when nothing fell below its bound, O(V + changes) when much changes, O(K) at a new lam."""
-    handle = forest.handle
+def solve_forest(handle, lam, rank):  # type: ignore[no-untyped-def]
+    """Make the sorted answer right at lam. O(searches) or O(V + changes), O(K) at a new lam. Returns its size."""
     state = open_forest(handle)
     meta, real = state.meta, state.real
     stale = meta[STALE] == 1 or lam != real[LAM]
-    if meta[MODE] == CHALLENGER:
-        meta[STAY] += 1
-        if stale or meta[CROWDED] == 1 or (meta[N_LIST] > 0 and _too_busy(state)):
-            leave_challenger(handle)
-            meta[MODE] = HOT_COLD
-            meta[DIRTY] = 1
-            meta[CROWDED] = 0
-            if not stale and meta[HAS_MATRIX] == 1:
-                meta[MODE] = PRIM
-                prim_build(handle, lam)
+    if meta[MODE] == CHALLENGER and (stale or meta[CROWDED] == 1 or _too_busy(state)):
+        leave_challenger(handle)
+        meta[MODE] = HOT_COLD
+        meta[CROWDED] = 0
+        if not stale and meta[HAS_MATRIX] == 1:
+            meta[MODE] = PRIM
+            prim_build(handle, lam)
     if stale:
         real[LAM] = lam
         meta[STALE] = 0
-        meta[DIRTY] = 1
         if meta[MODE] == PRIM:
             prim_build(handle, lam)
         else:
             reweigh_rows(state.rows, state.recs, lam, np.bool_(False))
             meta[ALL_TOUCHED] = 1
-    if meta[MODE] == CHALLENGER:
-        if meta[N_LIST] + meta[N_RISEN] > 0:
-            searches, work = meta[SEARCHES], meta[WORK]
-            meta[SWAPS] += challenger_solve(handle, lam)
-            searches = meta[SEARCHES] - searches
-            if searches > 0:
-                cost = NS_SEARCH + (meta[WORK] - work) / searches
-                real[SEARCH_COST] += min(0.05 * searches, 1.0) * (cost - real[SEARCH_COST])
-    elif meta[DIRTY] == 1:
-        meta[DIRTY] = 0
-        _busy_round(handle, state, lam, out.shape[0])
-    n = meta[N_SORTED]
+    meta[DIRTY] = 0
+    if meta[MODE] != CHALLENGER:
+        _busy_round(handle, state, lam, rank)
+        return meta[N_SORTED]
+    searches, work = meta[SEARCHES], meta[WORK]
+    meta[SWAPS] += challenger_solve(handle, lam)
+    meta[DIRTY] = 0
+    searches = meta[SEARCHES] - searches
+    if searches > 0:
+        cost = NS_SEARCH + (meta[WORK] - work) / searches
+        real[SEARCH_COST] += min(0.05 * searches, 1.0) * (cost - real[SEARCH_COST])
+    return meta[N_SORTED]
+
+
+@inline_kernel
+def forest_select(forest, lam, out):  # type: ignore[no-untyped-def]
+    """The base at lam. O(D) when nothing that matters has changed, else the solver's cost."""
+    handle = forest.handle
+    state = open_forest(handle)
+    meta = state.meta
+    meta[STAY] += 1
+    if meta[DIRTY] == 1 or lam != state.real[LAM]:
+        n = call_solver(handle, lam, out.shape[0])
+    else:
+        n = meta[N_SORTED]
     for i in range(n):
         out[i] = state.sorted_base[i]
     return n
@@ -296,7 +309,7 @@ class AdaptiveEngine(CompiledEngine):
             raise TypeError(f"{type(self).__name__} serves graphic matroids, got {matroid!r}")
         ends = matroid._tail, matroid._head
         self._arrays = new_state(self._recs, *ends, matroid.n_vertices, matroid.rank, self._policy)
-        self._state: Any = ForestState(self._recs, forest_handle(self._arrays))
+        self._state: Any = ForestState(self._recs, forest_handle(self._arrays, solve_forest))
 
     def _many(self, n: int) -> bool:
         """Whether reading all weights again is cheaper than touching n arms."""
@@ -304,7 +317,7 @@ class AdaptiveEngine(CompiledEngine):
 
     def touch(self, arms: IntArray) -> None:
         if self._many(len(arms)):
-            self._arrays.meta[STALE] = 1
+            self._arrays.meta[[STALE, DIRTY]] = 1
         else:
             super().touch(arms)
 
@@ -314,11 +327,12 @@ class AdaptiveEngine(CompiledEngine):
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
         if code == 0:
             add_rewards(self._recs, arms, rewards)
-            self._arrays.meta[STALE] = 1
+            self._arrays.meta[[STALE, DIRTY]] = 1
         return code
 
     def memory(self) -> int:
-        return sum(int(array.nbytes) for array in flat_arrays(self._arrays)) + self._state.handle.nbytes
+        held = (*flat_arrays(self._arrays), self._state.handle)
+        return sum(int(array.nbytes) for array in held)
 
     def _remove(self, ids: IntArray) -> None:
         forest_remove(self._state.handle, ids)

@@ -1,16 +1,16 @@
 """Kruskal over the few edges that matter (DESIGN ideas A and B), for states in which much of the base changes.
 
 The pool holds HOT edges in order of weight; the others are COLD, in the rows of their vertices. Idea A says that
-B(E) = B(hot + B(cold)); here the certificate that no cold edge matters is kept vertex by vertex instead of as a
-base of the cold ones. Every component of the graph has an anchor vertex. Let p(v) be the key of the lightest edge on
-the way from v to its anchor in the forest of the pool: Kruskal knows it when v comes to the anchor's tree. A cold edge
-uv lighter than both p(u) and p(v) closes a circuit of heavier edges, so it is not in the base; and level(u), level(v)
-bound it. So if level(v) does not beat p(v) at any vertex, the pool's base is the base. Where it does, the heaviest cold
-edges of that vertex are warmed up and Kruskal is run again: p only rises, so a few passes end it.
+B(E) = B(hot + B(cold)); here the certificate that no cold edge matters is kept vertex by vertex instead of as a base of
+the cold ones. In each component one vertex is the anchor. Let p(v) be the key of the lightest edge on the way from v to
+its anchor in the pool's own forest: Kruskal knows it when v comes to the anchor's tree. A cold edge uv lighter than
+both p(u) and p(v) closes a circuit of heavier edges, so it is not in the base; and level(u), level(v) are the heaviest
+cold edges at its ends. So if level(v) does not beat p(v) at any vertex, the pool's base is the base. Where it does, the
+heaviest cold edges of that vertex are warmed up and Kruskal is run again: p only rises, so a few passes end it.
 
-A hot edge that was played and fell below the levels at both its ends becomes cold: an edge costs something when it is
-warmed and when it is played, and nothing while it waits. O(pool + edges warmed and cooled * degree / block) a
-round.
+A hot edge that was played and fell below the levels at both its ends becomes cold again: an edge costs something when
+it is warmed and when it is played, and nothing while it waits. O(V + pool + edges warmed and cooled * log degree) a
+round. The pool holds about 2 V edges (measured), whatever K is.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from semibandit.engines.graphic_vector import prefetch
 from semibandit.engines.key_sort import sort_keys
 
 # How many edges a failing vertex warms up in the first pass; doubled in each further pass of the round.
-WARM, MOST_WARMED = 3, 64
+WARM, MOST_WARMED = 2, 64
 
 # How many edges ahead memory is asked for.
 AHEAD = 8

@@ -1,13 +1,15 @@
 """The graphic engines' state as one vector of addresses, and how kernels open it.
 
 As `_handle`, for a state that has a state inside and 32-bit integers. Kernels hand the vector on, not the arrays: a
-call then passes one array instead of thirty, which makes a round faster and compiling twice as fast.
+call then passes one array instead of thirty. The last entry is the address of the compiled solver: loops that
+call it through that address need not contain it, and compile in a second instead of ten.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -29,11 +31,6 @@ def flat_arrays(state: ForestArrays) -> tuple[Any, ...]:
     return tuple(arrays)
 
 
-def forest_handle(state: ForestArrays) -> IntArray:
-    """The vector of addresses. Whoever holds it must hold the state too."""
-    return make_handle(flat_arrays(state))
-
-
 def _array_types(names: str) -> list[Any]:
     """Types from ``float64:2 int32:1 ...``, one a field."""
     parts = (name.split(":") for name in names.split())
@@ -51,6 +48,42 @@ _FIELDS = [
     ),
 ]
 _FOREST = types.NamedTuple(_FIELDS, ForestArrays)  # type: ignore[attr-defined]
+
+
+_HANDLE = types.Array(types.int64, 1, "C")
+_SOLVER = ROW * (len(_ROW_ARRAYS) + len(_FIELDS) - 1)
+
+
+def forest_handle(state: ForestArrays, solver: Any) -> IntArray:
+    """The vector of addresses; ``solver(handle, lam, rank) -> int`` is a kernel, compiled now or loaded from disk.
+
+    Whoever holds the vector must hold the state too.
+    """
+    signature = types.int64(_HANDLE, types.float64, types.int64)
+    solver.compile(signature)
+    compiled = solver.overloads[signature.args]
+    address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return np.append(make_handle(flat_arrays(state)), np.int64(address))
+
+
+@intrinsic
+def call_solver(typingctx, handle, lam, rank):  # type: ignore[no-untyped-def]
+    """Call the solver whose address is in the handle."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        convention = context.call_conv
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address = builder.load(cgutils.gep_inbounds(builder, data, _SOLVER))
+        kind = convention.get_function_type(signature.return_type, signature.args)
+        pointer = builder.inttoptr(address, kind.as_pointer())
+        status, result = convention.call_function(
+            builder, pointer, signature.return_type, signature.args, args
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return types.int64(handle, types.float64, types.int64), codegen
 
 
 @intrinsic

@@ -24,8 +24,10 @@ from semibandit.engines.graphic_state import (
 )
 from semibandit.engines.graphic_vector import ordered_bits
 
-# Keys of vertices that joined already, and of pairs without an edge.
+# Keys of vertices that joined already, of vertices no edge leads to, and of pairs without an edge: the last two must
+# differ, or every missing edge would look like a tie.
 JOINED = 2**63 - 1
+NOT_SEEN = -(2**63) + 2
 NO_EDGE = -(2**63) + 1
 
 
@@ -82,14 +84,14 @@ def prim_forest(matrix, matrix_arm, key, best_from, pool):  # type: ignore[no-un
     """
     n = matrix.shape[0]
     for v in range(n):
-        key[v] = NO_EDGE
+        key[v] = NOT_SEEN
     n_base = 0
     first = 0
     u = 0
     while True:
         key[u] = JOINED
         row = matrix[u]
-        top = np.int64(NO_EDGE)
+        top = np.int64(NOT_SEEN)
         ties = 0
         for v in range(n):
             x = row[v]
@@ -99,9 +101,9 @@ def prim_forest(matrix, matrix_arm, key, best_from, pool):  # type: ignore[no-un
             best_from[v] = u if heavier else best_from[v]
             k = x if heavier else k
             key[v] = k
-            k = np.int64(NO_EDGE) if k == JOINED else k
+            k = np.int64(NOT_SEEN) if k == JOINED else k
             top = k if k > top else top
-        if top == NO_EDGE:
+        if top == NOT_SEEN:
             while first < n and key[first] == JOINED:
                 first += 1
             if first == n:
@@ -110,7 +112,7 @@ def prim_forest(matrix, matrix_arm, key, best_from, pool):  # type: ignore[no-un
             continue
         if ties > 0:
             for v in range(n):
-                if row[v] == key[v] and key[v] != NO_EDGE and matrix_arm[u, v] < matrix_arm[best_from[v], v]:
+                if row[v] == key[v] and matrix_arm[u, v] < matrix_arm[best_from[v], v]:
                     best_from[v] = u
         arm = np.int64(-1)
         for v in range(n):

@@ -27,17 +27,17 @@ TREE_ARM, BOUND_ARM = range(2)
 MODE, POLICY, STALE, DIRTY, ALL_TOUCHED, CROWDED, HAS_MATRIX = range(7)
 N_POOL, POOL_LIMIT, N_TREE, N_SORTED, N_LIST, N_RISEN, N_CHANGED = range(7, 14)
 # Counters since the start, and what the choice of the solver goes by.
-PASSES, WARMED, SEARCHES, SWAPS, WORK, SOLVES = range(14, 20)
-STAY, QUIET, PATIENCE = range(20, 23)
+PASSES, WARMED, SEARCHES, SWAPS, WORK, STAY, PATIENCE = range(14, 21)
 
 # Values of MODE and POLICY.
 HOT_COLD, CHALLENGER, PRIM, ADAPTIVE = range(4)
 
-# Entries of `real`: lam of the last round, running means of the cost of a busy round and of a search.
-LAM, BUSY_COST, SEARCH_COST = range(3)
+# Entries of `real`: lam of the last round, running means of the cost of a busy round and of a search in nanoseconds,
+# and what the present solver has lost against the other.
+LAM, BUSY_COST, SEARCH_COST, LOST = range(4)
 
 # Adaptive keeps the matrix of dense Prim for graphs of at most so many vertices and at least so many edges a vertex.
-PRIM_VERTICES, PRIM_DEGREE = 320, 4
+PRIM_VERTICES, PRIM_DEGREE = 80, 8
 
 
 class ForestArrays(NamedTuple):
@@ -125,7 +125,8 @@ def new_state(
     has_matrix = policy == PRIM or (policy == ADAPTIVE and small)
     side = n_vertices if has_matrix else 0
     meta = np.zeros(24, dtype=np.int64)
-    meta[POLICY], meta[STALE], meta[HAS_MATRIX], meta[PATIENCE] = policy, 1, has_matrix, 2
+    meta[POLICY], meta[HAS_MATRIX], meta[PATIENCE] = policy, has_matrix, 1
+    meta[STALE] = meta[DIRTY] = 1
     meta[MODE] = PRIM if has_matrix else HOT_COLD
     meta[POOL_LIMIT] = 4 * rank + 64
     size = max(n_arms, n_vertices) + 320
@@ -156,7 +157,7 @@ def new_state(
         parallel=parallel_arms(tail, head) if has_matrix else np.zeros(0, dtype=np.int32),
         sorted_base=ints(rank),
         meta=meta,
-        real=np.zeros(4),
+        real=np.array([0.0, 150.0 * n_vertices, 400.0 + 0.6 * min(n_vertices, 1000), 0.0]),
     )
 
 

@@ -27,7 +27,7 @@ def _call(builder: Any, name: str, result: Any, arguments: list[Any], **options:
 
 
 @intrinsic
-def first_max(typingctx: Any, array: Any, start: Any, lane: Any, value: Any) -> Any:
+def first_max(typingctx, array, start, lane, value):  # type: ignore[no-untyped-def]
     """Index of the largest of array[start : start + 16], of equal ones the first.
 
     Entry ``start + lane`` counts as `value` whatever the array holds (no entry does with lane = -1): a value just
@@ -54,7 +54,7 @@ def first_max(typingctx: Any, array: Any, start: Any, lane: Any, value: Any) -> 
 
 
 @intrinsic
-def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+def prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
     """Ask for the cache line of array[index] (of a matrix: where that row begins); it changes only the waiting."""
     if not isinstance(array, types.Array):
         return None
@@ -71,7 +71,7 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def ordered_bits(typingctx: Any, number: Any) -> Any:
+def ordered_bits(typingctx, number):  # type: ignore[no-untyped-def]
     """An integer that grows with the float: its bits, those of negative floats turned round."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

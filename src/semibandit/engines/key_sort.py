@@ -56,15 +56,18 @@ def sort_keys(weight, arm, n, spare_weight, spare_arm, count):  # type: ignore[n
         if w != np.inf:
             top = max(top, w)
             low = min(low, w)
-    scale = (n - 2) / (top - low) if low < top else 0.0
-    if not scale < np.inf:
+    # One bucket for all when there is no finite width to divide.
+    scale = (n - 2) / (top - low) if 0.0 < top - low < np.inf else 0.0
+    if scale == np.inf:
         scale = 0.0
     by_arm = False
     while True:
         count[: n + 2] = 0
         for i in range(n):
             w = weight[i]
-            b = 0 if w == np.inf else 1 + int((top - w) * scale)
+            b = 0
+            if w < np.inf:
+                b = 1 if scale == 0.0 else 1 + int((top - w) * scale)
             spare_arm[i] = b
             count[b + 1] += 1
         largest = 0
