@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from semibandit._jit import inline_kernel, kernel
 from semibandit._records import ALPHA, COUNT, TOTAL, FloatArray, IntArray
@@ -24,8 +26,9 @@ from semibandit.engines.kept_order import merge_sort
 from semibandit.engines.resolve_scan import sort_ids
 from semibandit.engines.tournament import shorten
 
-# Columns of `head`. A bucket owns pool[START : START + (4 << CLASS)], of which SIZE entries are in use.
-START, SIZE, CLASS, RANK = range(4)
+# Columns of `head`. A bucket owns the block pool[BLOCK : BLOCK + (4 << CLASS)], of which pool[START : START + SIZE] are
+# in use; room is left on both sides, because arms mostly leave at the front (smaller ids are played first).
+BLOCK, START, SIZE, CLASS, RANK = range(5)
 # Entries of `meta`. Ranks FIRST .. LAST are the window that must be decided anew, empty when FIRST > LAST.
 N_RANKED, N_FILLED, TOP, FIRST, LAST, TIED, WIDE = range(7)
 # Entries of `real`: the slope at which buckets were sorted and the slope up to which that order stands.
@@ -69,7 +72,7 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
     while SMALLEST << (classes - 1) < n_arms:
         classes += 1
     size = classes * 4 * n_arms + (SMALLEST << classes) + n_arms
-    head = np.zeros((n_buckets, 4), dtype=np.int64)
+    head = np.zeros((n_buckets, 5), dtype=np.int64)
     head[:, CLASS] = head[:, RANK] = -1
     return Buckets(
         bucket_of=np.full(n_arms, NOWHERE, dtype=np.int64),
@@ -85,6 +88,20 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
         real=np.array([0.0, -1.0]),
         meta=np.array([0, 0, n_arms, 0, n_buckets, 0, wide], dtype=np.int64),
     )
+
+
+@intrinsic
+def _shift(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
+    """array[to : to + n] = array[start : start + n], which may overlap, at the speed of memory."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+        target, source = (builder.gep(data, [args[i]]) for i in (1, 2))
+        cgutils.raw_memmove(builder, target, source, args[3], size)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, types.int64), codegen
 
 
 @inline_kernel
@@ -113,17 +130,16 @@ def _find(buckets, b, arm):  # type: ignore[no-untyped-def]
 def _give_block(buckets, b, c):  # type: ignore[no-untyped-def]
     """Move bucket b to a block of class c (-1: to none). O(its size). Changes pool, head, free."""
     head, pool, free = buckets.head, buckets.pool, buckets.free
-    old, old_class = head[b, START], head[b, CLASS]
+    old, old_class, first = head[b, BLOCK], head[b, CLASS], head[b, START]
     if c >= 0:
-        start = free[c]
-        if start >= 0:
-            free[c] = pool[start]
+        block = free[c]
+        if block >= 0:
+            free[c] = pool[block]
         else:
-            start = buckets.meta[TOP]
-            buckets.meta[TOP] = start + (SMALLEST << c)
-        for i in range(head[b, SIZE]):
-            pool[start + i] = pool[old + i]
-        head[b, START] = start
+            block = buckets.meta[TOP]
+            buckets.meta[TOP] = block + (SMALLEST << c)
+        _shift(pool, block, first, head[b, SIZE])
+        head[b, BLOCK] = head[b, START] = block
     if old_class >= 0:
         pool[old] = free[old_class]
         free[old_class] = old
@@ -190,10 +206,12 @@ def take_out(buckets, arm):  # type: ignore[no-untyped-def]
     """
     head, pool = buckets.head, buckets.pool
     b = buckets.bucket_of[arm]
-    at = _find(buckets, b, arm)
-    size = head[b, SIZE] - 1
-    for i in range(at, head[b, START] + size):
-        pool[i] = pool[i + 1]
+    at, first, size = _find(buckets, b, arm), head[b, START], head[b, SIZE] - 1
+    if at - first < first + size - at:
+        _shift(pool, first + 1, first, at - first)
+        head[b, START] = first + 1
+    else:
+        _shift(pool, at, at + 1, first + size - at)
     head[b, SIZE] = size
     c = head[b, CLASS]
     if size == 0:
@@ -214,9 +232,15 @@ def put_in(buckets, arm, b):  # type: ignore[no-untyped-def]
         buckets.meta[N_FILLED] += 1
     elif size == (SMALLEST << c):
         _give_block(buckets, b, c + 1)
-    at = _find(buckets, b, arm)
-    for i in range(head[b, START] + size, at, -1):
-        pool[i] = pool[i - 1]
+    at, first = _find(buckets, b, arm), head[b, START]
+    front = first > head[b, BLOCK]
+    back = first + size < head[b, BLOCK] + (SMALLEST << head[b, CLASS])
+    if front and (not back or at - first < first + size - at):
+        at -= 1
+        _shift(pool, first - 1, first, at - first + 1)
+        head[b, START] = first - 1
+    else:
+        _shift(pool, at + 1, at, first + size - at)
     pool[at] = arm
     head[b, SIZE] = size + 1
     buckets.bucket_of[arm] = b
@@ -365,10 +389,11 @@ def check_buckets(buckets: Buckets, recs: FloatArray) -> None:
     assert np.array_equal(np.flatnonzero(b.head[:, CLASS] >= 0), filled)
     blocks = []
     for bucket in filled.tolist():
-        start, size, c, rank = b.head[bucket].tolist()
+        block, start, size, c, rank = b.head[bucket].tolist()
         assert b.ranked[rank] == bucket and size <= SMALLEST << c and (c == 0 or 4 * size >= SMALLEST << c)
+        assert block <= start and start + size <= block + (SMALLEST << c)
         assert np.array_equal(b.pool[start : start + size], np.flatnonzero(b.bucket_of == bucket))
-        blocks.append((start, SMALLEST << c))
+        blocks.append((block, SMALLEST << c))
     for c, start in enumerate(b.free.tolist()):
         while start >= 0:
             blocks.append((start, SMALLEST << c))

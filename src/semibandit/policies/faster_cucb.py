@@ -163,7 +163,9 @@ class FasterCUCB(Policy):
         n_buckets = rules.alpha_edges.size * rules.beta_edges.size
         can_bucket = self.method == "lazy" and self.matroid.name in SERVES and n_buckets <= MAX_BUCKETS
         why = f"arms share at most {n_buckets:,} points"
-        if engine == "auto" and can_bucket and choose(self.matroid, "exact")[0] == "resolve":
+        # Directions change as rarely as the steps of a staircase, cells nearly every round.
+        clock = "staircase" if self.method == "directions" else "exact"
+        if engine == "auto" and can_bucket and choose(self.matroid, clock)[0] == "resolve":
             engine = "buckets"
         if engine == "buckets" and not can_bucket:
             raise ParameterError(
@@ -175,14 +177,15 @@ class FasterCUCB(Policy):
             nonlocal why
             if engine == "buckets":
                 return BucketEngine(self.matroid, records, rules.alpha_edges, rules.beta_edges)
-            made, why = make_engine(self.matroid, records, engine, "exact")
+            made, why = make_engine(self.matroid, records, engine, clock)
             return made
 
         return RoundedEngine(self.matroid, self.records, rules, inner), why
 
     def _take_over(self) -> None:
         """Go on as CUCB, over the records as they are. O(K), once, when the planned rounds are over."""
-        name = self._asked[1] if self._asked[1] in ENGINES else "auto"
+        asked = ENGINES.get(self._asked[1])
+        name = asked.name if asked is not None and asked.fits(self.matroid, "exact") else "auto"
         gone = self._engine.deleted
         self._engine, why = make_engine(self.matroid, self.records, name, "exact")
         self._why = f"CUCB beyond the horizon of {self.horizon:,} rounds; {why}"
