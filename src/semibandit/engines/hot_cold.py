@@ -96,6 +96,18 @@ class HotColdEngine(Engine):
     -----
     Cost of a round: greedy over O((reserve + 1) * rank + hot arms) arms; of an epoch: O(K) to sort, and greedy over
     up to K arms for each layer. A staircase clock is wanted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from semibandit.matroids import Linear
+    >>> engine = HotColdEngine(Linear([[1, 0], [2, 0], [1, 1], [0, 3]]))
+    >>> engine.set_weights(np.arange(4), [0.9, 0.8, 0.3, 0.2])
+    >>> engine.base()
+    array([0, 2])
+    >>> engine.set_weight(0, 0.1)
+    >>> engine.base(), engine.last_round_calls
+    (array([1, 2]), 2)
     """
 
     name = "hot-cold"

@@ -108,7 +108,7 @@ def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
     switch[STEP] = 13.0 + 0.8 * ((n_right + 63) >> 6)
     switch[SLOT_CHANGE] = 110.0
     switch[SOLVE] = 160.0 * n_right
-    switch[REBUILD] = 4.0 * n_slots
+    switch[REBUILD] = 6.0 * n_slots
     resort = 8.0 * matroid.n_arms * math.log2(matroid.n_arms + 1)
     switch[THERE_AND_BACK] = resort + switch[REBUILD] + switch[SOLVE]
     switch[EXCHANGE_SLOTS] = 2.0 * n_slots / matroid.n_arms
@@ -254,7 +254,18 @@ register_state(TransversalAdaptiveState, adaptive_select, adaptive_touch)
 class TransversalAdaptiveEngine(CompiledEngine):
     """The better of challenger bounds and greedy over a kept order, chosen by counting work.
 
-    A staircase clock is wanted: a new lam costs a pass over all arms in either part.
+    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; O(K) when most
+    of the base changes, where that is less. A new lam costs a pass over all arms: meant for a staircase clock, right
+    under any.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from semibandit.matroids import Transversal
+    >>> engine = TransversalAdaptiveEngine(Transversal([[0], [0], [0, 1]]))
+    >>> engine.set_weights(np.arange(3), [0.4, 0.5, 0.1])
+    >>> engine.base()
+    array([1, 2])
     """
 
     name = "adaptive"

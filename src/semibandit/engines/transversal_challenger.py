@@ -157,12 +157,15 @@ def _defend(handle, arm, gone):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _reweigh(recs, host, arm_of, leaf, lam):  # type: ignore[no-untyped-def]
-    """Weights of all outsiders at lam. Changes `leaf`. O(edges)."""
-    for s in range(leaf.shape[0]):
-        arm = arm_of[s]
-        if arm >= 0:
-            leaf[s] = recs[arm, ALPHA] + lam * recs[arm, BETA] if host[arm] == OUTSIDER else -np.inf
+def _reweigh(recs, host, indptr, edge, leaf, lam):  # type: ignore[no-untyped-def]
+    """Weights of all outsiders at lam. Changes `leaf`. O(edges).
+
+    Arm by arm: each right node's slots are then written from left to right, while records are read only once.
+    """
+    for arm in range(host.shape[0]):
+        weight = recs[arm, ALPHA] + lam * recs[arm, BETA] if host[arm] == OUTSIDER else -np.inf
+        for p in range(indptr[arm], indptr[arm + 1]):
+            leaf[edge[p, SLOT]] = weight
 
 
 @inner
@@ -223,7 +226,7 @@ def challenger_select(handle, lam, out):  # type: ignore[no-untyped-def]
         state.lam[0] = lam
         meta[STALE] = 0
         meta[CROWDED] = 1
-        _reweigh(state.recs, host, state.arm_of, state.leaf, lam)
+        _reweigh(state.recs, host, state.indptr, state.edge, state.leaf, lam)
         build_tops(state.first, state.leaf, state.node_weight, state.node_slot)
     elif meta[CROWDED] == 0 and meta[N_RISEN] > 0:
         _settle_risen(handle)
@@ -347,7 +350,17 @@ def is_many(arms: IntArray, n_arms: int) -> bool:
 
 class TransversalChallengerEngine(CompiledEngine):
     """Challenger bounds and re-solving over tops: O(D) a quiet round, and no round but that of a new lam depends on K
-    by more than a logarithm."""
+    by more than a logarithm.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from semibandit.matroids import Transversal
+    >>> engine = TransversalChallengerEngine(Transversal([[0], [0], [0, 1]]))
+    >>> engine.set_weights(np.arange(3), [0.4, 0.5, 0.1])
+    >>> engine.base()
+    array([1, 2])
+    """
 
     name = "challenger"
     exact_clock = False

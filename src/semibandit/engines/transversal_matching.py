@@ -103,7 +103,8 @@ def new_challenger_arrays(matroid: Transversal, recs: FloatArray) -> ChallengerA
     n_arms, n_right = matroid.n_arms, matroid.n_right
     owner = np.repeat(np.arange(n_arms, dtype=np.int64), np.diff(matroid._indptr))
     # A neighbour named twice would stand in its tournament twice.
-    pairs = np.unique(owner * n_right + matroid._indices)
+    pairs = np.sort(owner * n_right + matroid._indices, kind="stable")
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
     owner, node = pairs // n_right, pairs % n_right
     degree = np.bincount(node, minlength=n_right).astype(np.int64)
     first = np.zeros((2, n_right + 1), dtype=np.int64)
@@ -115,7 +116,9 @@ def new_challenger_arrays(matroid: Transversal, recs: FloatArray) -> ChallengerA
     edge = np.zeros((len(pairs), 2), dtype=np.int32)
     edge[:, RIGHT] = node
     within = np.arange(len(pairs)) - np.repeat(_offsets(degree)[:-1], degree)
-    edge[np.argsort(node, kind="stable"), SLOT] = np.repeat(first[FIRST_SLOT, :-1], degree) + within
+    # numpy sorts 16-bit integers by radix, ten times faster than others.
+    by_right = np.argsort(node.astype(np.uint16) if n_right <= 1 << 16 else node, kind="stable")
+    edge[by_right, SLOT] = np.repeat(first[FIRST_SLOT, :-1], degree) + within
     arm_of = np.full(n_slots, -1, dtype=np.int32)
     arm_of[edge[:, SLOT]] = owner
     lists = np.zeros((10, n_right), dtype=np.int64)
