@@ -13,6 +13,7 @@ they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,8 +81,9 @@ class RoundedState(NamedTuple):
     inner: Any
 
 
-def new_rules(bounds: Bounds, epsilon: float, method: str, rank: int) -> Rules:
-    """Rules for `method` "lazy" or "directions" and bases of `rank` arms. O(W^2 log W)."""
+@lru_cache(maxsize=4)
+def _tables(bounds: Bounds, epsilon: float, method: str) -> tuple[int, dict[str, Any]]:
+    """Mode and fixed parts of `Rules`, shared by the clones of a policy; nobody writes to them. O(W^2 log W)."""
     rounding = Rounding(bounds, epsilon)
     hitting = HittingSet(rounding)
     mode, finder, slopes = BY_QUERY, no_finder(hitting), np.empty(0)
@@ -90,16 +92,20 @@ def new_rules(bounds: Bounds, epsilon: float, method: str, rank: int) -> Rules:
     elif count_pairs(hitting) <= MAX_PAIRS:
         mode, finder = BY_CELL, cell_finder(hitting)
     (alpha_lb, inv_log, alpha_edges), (beta_lb, _, beta_edges) = rounding.alpha_table, rounding.beta_table
-    return Rules(
-        finder=finder,
-        alpha_edges=alpha_edges.copy(),
-        beta_edges=beta_edges.copy(),
-        scale=np.array([alpha_lb, beta_lb, inv_log]),
-        slopes=slopes,
-        now=np.zeros(4),
-        meta=np.array([mode, 0, 0, 0, -1, 0], dtype=np.int64),
-        last=np.zeros(rank, dtype=np.int64),
-    )
+    return mode, {
+        "finder": finder,
+        "alpha_edges": alpha_edges.copy(),
+        "beta_edges": beta_edges.copy(),
+        "scale": np.array([alpha_lb, beta_lb, inv_log]),
+        "slopes": slopes,
+    }
+
+
+def new_rules(bounds: Bounds, epsilon: float, method: str, rank: int) -> Rules:
+    """Rules for `method` "lazy" or "directions" and bases of `rank` arms. O(W^2 log W) the first time."""
+    mode, fixed = _tables(bounds, epsilon, method)
+    meta = np.array([mode, 0, 0, 0, -1, 0], dtype=np.int64)
+    return Rules(**fixed, now=np.zeros(4), meta=meta, last=np.zeros(rank, dtype=np.int64))
 
 
 @njit

@@ -56,10 +56,12 @@ class FasterCUCB(Policy):
         the letter, one dynamic instance a cell; the same decisions, for small T only. ``"directions"``: query
         rounding in place of feature rounding (see `semibandit.inner_product.InnerProductBase`).
     engine
-        What finds the bases; it never changes a decision. ``"auto"``, ``"dynamic"`` (instances of the dynamic
-        algorithms of `semibandit.engines.dynamic`), or, unless the method is ``"cells"``, a name in
-        `semibandit.engines.ENGINES` that is then fed the rounded features. The paper remarks that CUCB should
-        take over where it is cheaper: ``"auto"`` re-solves over all arms, as CUCB does, where they are few.
+        What finds the bases; it never changes a decision. ``"dynamic"``: instances of the dynamic algorithms of
+        `semibandit.engines.dynamic`, the only choice for ``"cells"``. Otherwise one exact engine that is fed the
+        rounded features: ``"buckets"`` (laminar, graphic, transversal: arms that share a point are kept together) or
+        a name in `semibandit.engines.ENGINES`. ``"auto"`` takes what was measured to be fastest. The paper remarks
+        that CUCB should take over where it is cheaper: where arms are few ``"auto"`` solves over all of them, as
+        CUCB does.
     alpha_lb
         Smallest positive mean that is told from smaller ones, if a = 0; b / T unless given. See the notes.
     seed
