@@ -292,8 +292,9 @@ def test_long_run(make: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", PARTS)
-@pytest.mark.parametrize("n_vertices", [64, 400])
+@pytest.mark.parametrize(
+    ("make", "n_vertices"), [*((make, 150) for make in PARTS), (AdaptiveEngine, 64), (AdaptiveEngine, 500)]
+)
 def test_longer_run(make: Any, n_vertices: int) -> None:
     long_run(make, n_vertices, 2000, 100_000)
 

@@ -69,12 +69,14 @@ from semibandit.engines.graphic_state import (
     WORK,
     ForestState,
     new_state,
+    search_cost,
 )
 from semibandit.matroids import Graphic, Matroid
 
 # What things cost in nanoseconds (measured; only ratios matter): an edge of the pool in a pass, a vertex in a busy
-# round, an edge warmed up and cooled down, an entry of Prim's matrix, a search, an exchange.
-NS_POOL, NS_VERTEX, NS_WARMED, NS_MATRIX, NS_SEARCH, NS_SWAP = 20.0, 60.0, 200.0, 1.8, 400.0, 200.0
+# round, an edge warmed up and cooled down, an entry of Prim's matrix, an exchange, a round without any.
+NS_POOL, NS_VERTEX, NS_WARMED, NS_MATRIX = 20.0, 60.0, 200.0, 1.8
+NS_SWAP, NS_QUIET = 200.0, 100.0
 
 # A change of the solver costs about so many busy rounds: as much must have been lost by staying.
 CHANGE, MOST_PATIENCE, SHORT_STAY = 2.0, 32, 16
@@ -85,22 +87,25 @@ def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
     """Solve by Prim or by pool and rows; then see whether the challengers should go on."""
     meta, real = state.meta, state.real
     n_vertices = state.vertex.shape[0]
-    stepped = meta[ALL_TOUCHED] == 1
+    settled = meta[ALL_TOUCHED] == 0
+    passes, warmed = meta[PASSES], meta[WARMED]
     if meta[MODE] == PRIM:
         meta[N_POOL] = prim_forest(
             state.matrix, state.matrix_arm, state.fresh_arm, state.spare_arm, state.pool
         )
         cost = NS_MATRIX * n_vertices * n_vertices
     else:
-        passes, warmed = meta[PASSES], meta[WARMED]
         hot_cold_solve(handle, lam, rank)
-        cost = NS_POOL * meta[N_POOL] * (meta[PASSES] - passes) + NS_WARMED * (meta[WARMED] - warmed)
+        passes = meta[PASSES] - passes
+        warmed = meta[WARMED] - warmed
+        cost = NS_POOL * meta[N_POOL] * passes + NS_WARMED * warmed
     cost += NS_VERTEX * n_vertices
     swaps = answer_from_pool(handle)
     meta[SWAPS] += swaps
-    if not stepped:
+    # After a step, and while an empty pool fills, a round says nothing about those to come.
+    if settled and (meta[MODE] == PRIM or warmed <= 2 * swaps + n_vertices // 4 + 4):
         real[BUSY_COST] += 0.2 * (cost - real[BUSY_COST])
-        challengers = 1.3 * swaps * (real[SEARCH_COST] + NS_SWAP) + NS_SEARCH
+        challengers = 1.3 * swaps * (real[SEARCH_COST] + NS_SWAP) + NS_QUIET
         real[LOST] = max(0.0, real[LOST] + cost - challengers)
     enter = meta[POLICY] == CHALLENGER
     if meta[POLICY] == ADAPTIVE and real[LOST] > CHANGE * meta[PATIENCE] * real[BUSY_COST]:
@@ -172,7 +177,7 @@ def solve_forest(handle, lam, rank):  # type: ignore[no-untyped-def]
     meta[DIRTY] = 0
     searches = meta[SEARCHES] - searches
     if searches > 0:
-        cost = NS_SEARCH + (meta[WORK] - work) / searches
+        cost = search_cost(state.vertex.shape[0]) + (meta[WORK] - work) / searches
         real[SEARCH_COST] += min(0.05 * searches, 1.0) * (cost - real[SEARCH_COST])
     return meta[N_SORTED]
 
