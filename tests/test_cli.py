@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from semibandit.cli.main import main
 from semibandit.errors import ParameterError
-from semibandit.policies.catalog import POLICIES, make_policy, parse_policy
+from semibandit.policies.catalog import POLICIES, build_policy, make_policy, parse_policy
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -177,10 +177,24 @@ def test_policy_options_are_read_as_what_they_look_like() -> None:
 def test_every_policy_of_the_catalogue_plays_and_is_described() -> None:
     from semibandit import Uniform
 
+    context = {"horizon": 50, "means": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
     for name, entry in POLICIES.items():
-        policy = make_policy(name, Uniform(6, 2), seed=1)
+        policy = make_policy(name, Uniform(6, 2), seed=1, context=context)
         assert len(policy.select()) == 2
         assert entry.name == name and entry.cost and entry.guarantee and entry.reference
+
+
+def test_what_a_policy_needs_comes_from_the_spec_or_the_context() -> None:
+    from semibandit import Uniform
+
+    with pytest.raises(ParameterError, match="faster-cucb:horizon="):
+        make_policy("faster-cucb", Uniform(6, 2))
+    told = make_policy("faster-cucb:horizon=70", Uniform(6, 2), context={"horizon": 50})
+    assert told.describe()["horizon"] == 70
+    with pytest.raises(ParameterError, match="no option 'wings'"):
+        build_policy("cucb", {"wings": 2}, Uniform(6, 2))
+    with pytest.raises(ParameterError, match="policy = 'crow'"):
+        build_policy("crow", {}, Uniform(6, 2))
 
 
 # bench, demo, info

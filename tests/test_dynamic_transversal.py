@@ -21,10 +21,9 @@ INF = math.inf
 
 
 def random_neighbours(rng: np.random.Generator, n_arms: int, n_right: int) -> list[list[int]]:
-    """Arms without neighbours among them; at least one with."""
+    """Arms without neighbours among them, and arms that name one twice; at least one with."""
     lists = [
-        rng.choice(n_right, int(rng.integers(0, min(n_right, 4) + 1)), replace=False).tolist()
-        for _ in range(n_arms)
+        rng.integers(0, n_right, int(rng.integers(0, min(n_right, 4) + 1))).tolist() for _ in range(n_arms)
     ]
     lists[0] = lists[0] or [0]
     return lists
@@ -135,7 +134,7 @@ def rounded_instance(rng: np.random.Generator, kind: int):
 def test_rounding_loses_at_most_a_factor(eta):
     rng = np.random.default_rng(5)
     lost = 1.0
-    for trial in range(45):
+    for trial in range(90):
         matroid, oracle = rounded_instance(rng, trial % 3)
         weights = (10.0 ** rng.uniform(-3, 3, matroid.n_arms)).tolist()
         best = dynamic_base(matroid, weights, eta=eta)

@@ -19,8 +19,10 @@ pytestmark = pytest.mark.slow
 def test_regret_beside_cucbs(kind, gap, capsys):
     """20 seeds on common rewards; None: random means. The ratio is reported.
 
-    It depends on how the means fall between the edges of bins, which may widen a gap or narrow it by a bin (3 % here):
-    0.87 to 1.15 on these and similar instances, near 1 on average.
+    It depends on how the means fall between the edges of bins. Rounding replaces a mean by the edge above it, at most
+    eta = 3 % of 0.8 away, so that means 0.05 apart may come to lie half as far or half as far again, and regret goes
+    with 1 / gap while the width, which is rounded too, hides part of it. Seen: 0.87 to 1.15 on these and similar
+    instances, near 1 on average; the band is twice that deviation on either side.
     """
     matroid = getattr(instances, kind)(100, 14 if kind == "graphic" else 5, 0)
     rng = np.random.default_rng(2)
@@ -41,7 +43,7 @@ def test_regret_beside_cucbs(kind, gap, capsys):
     bound = theory.regret_bound(matroid, means, horizon, reward_range=(0.1, 1.0))
     with capsys.disabled():
         print(f"\n{kind}, gap {gap}: regret {mean:.0f}, {ratio:.3f} of CUCB's; bound {bound:.3g}")
-    assert ratio < 1.25
+    assert 0.75 < ratio < 1.3
     assert mean < bound
 
 

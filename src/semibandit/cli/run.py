@@ -65,8 +65,10 @@ def command(
     from semibandit.simulation import compare
 
     world = random_environment(env, matroid, arms, rank, seed=seed)
+    context = {"horizon": rounds, "means": world.means}
     players = {
-        spec: make_policy(spec, world.matroid, world.reward_range, seed) for spec in dict.fromkeys(policies)
+        spec: make_policy(spec, world.matroid, world.reward_range, seed, context)
+        for spec in dict.fromkeys(policies)
     }
     comparison = compare(players, world, rounds, repeats=repeats, seed=seed)
     if out is not None:

@@ -255,3 +255,21 @@ def greedy_transversal(order: Any, indptr: Any, indices: Any, n_right: int, rank
             r = before
         size += 1
     return picked[:size]
+
+
+@njit
+def distinct_neighbours(indptr: Any, indices: Any, n_right: int) -> Any:
+    """(indptr, indices) with each arm naming a right node at most once, first mention kept. O(E + n_right)."""
+    last = np.full(n_right, -1, np.int64)
+    starts = np.empty_like(indptr)
+    kept = np.empty_like(indices)
+    n = 0
+    for arm in range(indptr.size - 1):
+        starts[arm] = n
+        for p in range(indptr[arm], indptr[arm + 1]):
+            if last[indices[p]] != arm:
+                last[indices[p]] = arm
+                kept[n] = indices[p]
+                n += 1
+    starts[indptr.size - 1] = n
+    return starts, kept[:n].copy()

@@ -8,7 +8,7 @@ import numpy as np
 
 from semibandit._records import IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import greedy_transversal
+from semibandit.matroids._greedy import distinct_neighbours, greedy_transversal
 from semibandit.matroids._validate import flatten, in_range, inferred_size, integer_table, positive, readonly
 from semibandit.matroids.base import CompiledMatroid
 
@@ -67,6 +67,7 @@ class Transversal(CompiledMatroid):
                 arm = int(np.searchsorted(indptr, bad, side="right")) - 1
                 what = f"right nodes (n_right = {self.n_right})"
                 in_range(indices[indptr[arm] : indptr[arm + 1]], self.n_right, f"neighbours[{arm}]", what)
+        indptr, indices = distinct_neighbours(indptr, np.ascontiguousarray(indices), self.n_right)
         self._indptr = readonly(indptr)
         self._indices = readonly(indices)
         self._settle_rank("neighbours")

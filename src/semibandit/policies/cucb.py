@@ -7,17 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray, new_records
+from semibandit._records import FloatArray, IntArray
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.clocks import CURRENT, new_clock, tick
+from semibandit.engines.base import Engine
+from semibandit.engines.clocks import new_clock, tick
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.base import Policy, explain
+from semibandit.policies._levels import UCB, Levels, level_kind
+from semibandit.policies.base import explain
+from semibandit.policies.records import RecordPolicy
 
 CLOCKS = ("exact", "staircase", "auto")
 
+# With no more arms than this, going through them is cheaper than what a staircase saves.
+FEW_ARMS = 100
 
-class CUCB(Policy):
+
+class CUCB(RecordPolicy):
     """Optimism in the face of uncertainty over the bases of a matroid.
 
     Round t plays the maximum-weight base under the index ``mean + sqrt(exploration (b-a)^2 log t / N)``, ties by
@@ -31,7 +37,8 @@ class CUCB(Policy):
     reward_range
         Bounds (a, b) of every reward.
     exploration
-        The factor 1.5 of the paper's Theorem 5.1 under the root.
+        The factor 1.5 of the paper's Theorem 5.1 under the root; 0.5 gives the radius sqrt(log t / (2N)) of
+        Wang and Chen (2018) for rewards in [0, 1].
     clock
         ``"exact"``: log t itself. ``"staircase"``: the width is rounded up to the next power of ``1 + step``, so
         that between two steps only played arms change weight; at most ``1 + step`` too wide. ``"auto"`` takes the
@@ -43,11 +50,18 @@ class CUCB(Policy):
     schedule
         Another confidence width ``lam(t)`` in place of ``sqrt(exploration (b-a)^2 log t)``; the index is
         then ``mean + lam(t) / sqrt(N)``. Finite, nonnegative, and nondecreasing unless the engine is ``"resolve"``.
+    index
+        ``"ucb"``, or ``"ucb-v"``: ``mean + sqrt(2 V L / N) + 3 (b-a) L / N`` with the empirical variance V and
+        L = exploration log t (Audibert, Munos and Szepesvari 2009).
+    clip
+        Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
     seed
         Accepted for symmetry with randomised policies; CUCB draws nothing.
 
     Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
     rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
+    The variants ``"ucb-v"`` and `clip` compute all K indices whenever the clock moves: every round under the exact
+    clock, at its steps under the staircase.
 
     Example
     -------
@@ -74,8 +88,11 @@ class CUCB(Policy):
         *,
         step: float = 0.01,
         schedule: Callable[[int], float] | None = None,
+        index: str = "ucb",
+        clip: bool = False,
     ) -> None:
         super().__init__(matroid, reward_range)
+        kind = level_kind(index, clip)
         if not (np.isfinite(exploration) and exploration >= 0.0):
             raise ParameterError(f"exploration must be finite and nonnegative, got {exploration}")
         if clock not in CLOCKS:
@@ -89,23 +106,35 @@ class CUCB(Policy):
         self.schedule = schedule
         self.seed = seed
         self._asked = (clock, engine)
-        self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
-        self.records = new_records(self.n_arms)
-        self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
+        self.index = index
+        self.clip = bool(clip)
+        self._levels = None if kind == UCB else Levels(kind, self.n_arms, self.reward_range)
+        self.clock = self._choose_clock(clock, engine)
+        self._engine, self._why = self._make_engine(matroid, self.records, engine)
         low, high = self.reward_range
         self._clock = new_clock(
             self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0
         )
 
-    @property
-    def engine(self) -> str:
-        """Name of the engine in use."""
-        return self._engine.name
+    def _choose_clock(self, clock: str, engine: str) -> str:
+        if clock != "auto":
+            return clock
+        if self._levels is not None:  # every index changes with every tick, whatever the engine
+            return "staircase" if engine != "resolve" and self.n_arms > FEW_ARMS else "exact"
+        return choose_clock(self.matroid, engine)
+
+    def _make_engine(self, matroid: Matroid, records: Any, engine: str) -> tuple[Engine, str]:
+        if self._levels is not None and self.clock == "exact" and engine == "auto":
+            made, _ = make_engine(matroid, records, "resolve", self.clock)
+            return made, "every index changes every round; clock='staircase' allows a faster engine"
+        return make_engine(matroid, records, engine, self.clock)
 
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         t = self._t + 1
         lam = tick(self._clock, t) if self.schedule is None else self._scheduled(t)
+        if self._levels is not None:
+            lam = self._levels.move(self._engine, lam)
         if exclude is None:
             if self._engine._lam > lam:
                 self._engine.advance(lam)
@@ -128,17 +157,12 @@ class CUCB(Policy):
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         low, high = self.reward_range
-        code = self._engine.observe(arms, rewards, low, high)
+        if self._levels is None:
+            code = self._engine.observe(arms, rewards, low, high)
+        else:
+            code = self._levels.observe(self._engine, arms, rewards)
         if code:
             raise explain(code, arms, rewards, self.n_arms, low, high)
-
-    def delete(self, arms: Any) -> None:
-        """Take arms out of play; what is known of them is kept. Cost of an update each."""
-        self._engine.delete(arms)
-
-    def insert(self, arms: Any) -> None:
-        """Bring deleted arms back with what is known of them. Cost of an update each."""
-        self._engine.insert(arms)
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set: arms 0 .. n_arms - 1 stay what they are, the others are new.
@@ -147,33 +171,24 @@ class CUCB(Policy):
         is the caller's affair. O(K) for the new K: let the ground set double and `delete` the arms that are not there
         yet, and each arm costs O(1) amortised; bringing one in is then an `insert`.
         """
-        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
-            raise ParameterError(
-                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
-            )
-        records = new_records(matroid.n_arms)
-        records[: self.n_arms] = self.records
-        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
+        records = self._grown_records(matroid)
+        engine, why = self._make_engine(matroid, records, self._asked[1])
         engine.advance(self._engine.lam)
         if len(self._engine.deleted):
             engine.delete(self._engine.deleted)
+        if self._levels is not None:
+            levels = Levels(self._levels.kind, matroid.n_arms, self.reward_range)
+            levels.copy_from(self._levels)
+            self._levels = levels
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = engine, why
 
     @property
-    def counts(self) -> IntArray:
-        return self.records["count"].astype(np.int64)
-
-    @property
-    def means(self) -> FloatArray:
-        count = self.records["count"]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, self.records["total"] / count, np.nan)
-
-    @property
     def confidence_width(self) -> float:
         """lam of the last round: the index is ``mean + lam / sqrt(N)``."""
-        return float(self._clock[CURRENT]) if self.schedule is None else self._engine.lam
+        if self.schedule is None:
+            return super().confidence_width
+        return self._engine.lam if self._levels is None else self._levels.level
 
     def clone(self) -> CUCB:
         other = type(self)(
@@ -184,7 +199,11 @@ class CUCB(Policy):
             self.seed,
             step=self.step,
             schedule=self.schedule,
+            index=self.index,
+            clip=self.clip,
         )
+        if self._levels is not None and other._levels is not None:
+            other._levels.copy_from(self._levels)
         other.records[:] = self.records
         other._t = self._t
         other._clock[:] = self._clock
@@ -195,15 +214,12 @@ class CUCB(Policy):
         return other
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "policy": self.name,
-            "matroid": repr(self.matroid),
-            "engine": self._engine.name,
-            "why": self._why,
-            "clock": self.clock,
-            "bytes": self._engine.memory(),
-            "bytes_per_arm": self._engine.memory() / self.n_arms,
-        }
+        about = {**super().describe(), "clock": self.clock}
+        if self._levels is not None:
+            about["index"] = "ucb, clipped" if self.clip else self.index
+            about["bytes"] += self._levels.memory()
+            about["bytes_per_arm"] = about["bytes"] / self.n_arms
+        return about
 
     def __repr__(self) -> str:
         return f"CUCB({self.matroid!r}, engine={self._engine.name!r}, clock={self.clock!r}, t={self._t})"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray, new_records
+from semibandit._records import IntArray
 from semibandit.engines import ENGINES, make_engine
 from semibandit.engines.base import CompiledEngine, Engine
-from semibandit.engines.clocks import CURRENT, new_clock, tick
+from semibandit.engines.clocks import new_clock, tick
 from semibandit.engines.registry import choose
 from semibandit.errors import ParameterError
 from semibandit.inner_product.bucket_engine import MAX_BUCKETS, SERVES, BucketEngine
@@ -29,12 +29,12 @@ from semibandit.inner_product.rounding import Bounds, Rounding
 from semibandit.inner_product.structure import METHODS
 from semibandit.inner_product.structure_engine import StructureEngine
 from semibandit.matroids import Matroid
-from semibandit.policies.base import Policy, explain
+from semibandit.policies.records import RecordPolicy
 
 EXPLORATION = 1.5
 
 
-class FasterCUCB(Policy):
+class FasterCUCB(RecordPolicy):
     """CUCB whose base is only (1+epsilon)-approximate, epsilon = 1 / log^m T, and therefore found faster.
 
     Round t asks FIND-BASE for the query (1, lam_t), lam_t = sqrt(1.5 (b-a)^2 log t), over the features
@@ -132,7 +132,6 @@ class FasterCUCB(Policy):
         self.bounds = self._bounds(alpha_lb)
         self.seed = seed
         self._asked = (method, engine, alpha_lb)
-        self.records = new_records(self.n_arms)
         self._clock = new_clock(EXPLORATION * (high - low) ** 2)
         self._engine, self._why = self._make_engine(engine)
 
@@ -230,35 +229,6 @@ class FasterCUCB(Policy):
         self._t = t
         return arms
 
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
-        code = self._engine.observe(arms, rewards, low, high)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
-
-    def delete(self, arms: Any) -> None:
-        """Take arms out of play; what is known of them is kept. Cost of an update each."""
-        self._engine.delete(arms)
-
-    def insert(self, arms: Any) -> None:
-        """Bring deleted arms back with what is known of them. Cost of an update each."""
-        self._engine.insert(arms)
-
-    @property
-    def counts(self) -> IntArray:
-        return self.records["count"].astype(np.int64)
-
-    @property
-    def means(self) -> FloatArray:
-        count = self.records["count"]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, self.records["total"] / count, np.nan)
-
-    @property
-    def confidence_width(self) -> float:
-        """lam of the last round; the index is ``mean + lam / sqrt(N)``, up to rounding."""
-        return float(self._clock[CURRENT])
-
     def clone(self) -> FasterCUCB:
         method, engine, alpha_lb = self._asked
         other = type(self)(
@@ -295,12 +265,7 @@ class FasterCUCB(Policy):
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
-        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
-            raise ParameterError(
-                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
-            )
-        records = new_records(matroid.n_arms)
-        records[: self.n_arms] = self.records
+        records = self._grown_records(matroid)
         before = self._engine
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = self._make_engine(self._asked[1])
@@ -314,17 +279,12 @@ class FasterCUCB(Policy):
         and ``touches`` and ``moves`` the features that changed and those of them that changed bin.
         """
         rounding = Rounding(self.bounds, self.epsilon)
-        about: dict[str, Any] = {
-            "policy": self.name,
-            "matroid": repr(self.matroid),
-            "engine": self.engine,
-            "why": self._why,
+        about = {
+            **super().describe(),
             "method": self.method,
             "horizon": self.horizon,
             "epsilon": self.epsilon,
             "W": rounding.W,
-            "bytes": self._engine.memory(),
-            "bytes_per_arm": self._engine.memory() / self.n_arms,
         }
         if isinstance(self._engine, RoundedEngine):
             rules = self._engine.rules

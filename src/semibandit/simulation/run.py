@@ -137,7 +137,9 @@ def _can_compile(policy: Policy, env: Environment) -> bool:
         return False
     if isinstance(policy, FasterCUCB):
         return type(policy) is FasterCUCB and policy._compiled()
-    return type(policy) is CUCB and policy.schedule is None and isinstance(policy._engine, CompiledEngine)
+    if type(policy) is not CUCB or policy.schedule is not None or policy._levels is not None:
+        return False
+    return isinstance(policy._engine, CompiledEngine)
 
 
 def _compiled(
