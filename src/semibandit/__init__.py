@@ -21,6 +21,9 @@ _EXPORTS: dict[str, str] = {
     "Linear": "semibandit.matroids",
     "CUCB": "semibandit.policies",
     "FasterCUCB": "semibandit.policies",
+    "KLOSM": "semibandit.policies",
+    "SlidingWindowCUCB": "semibandit.policies",
+    "DiscountedCUCB": "semibandit.policies",
     "InnerProductBase": "semibandit.inner_product",
     "Policy": "semibandit.policies",
     "Environment": "semibandit.environments",
@@ -30,6 +33,8 @@ _EXPORTS: dict[str, str] = {
     "UniformNoise": "semibandit.environments",
     "Table": "semibandit.environments",
     "Correlated": "semibandit.environments",
+    "Switching": "semibandit.environments",
+    "Drifting": "semibandit.environments",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -39,17 +44,24 @@ _EXPORTS: dict[str, str] = {
     "ParameterError": "semibandit.errors",
     "ClockError": "semibandit.errors",
     "MissingExtraError": "semibandit.errors",
+    "FileError": "semibandit.errors",
+    "load": "semibandit.persistence",
+    "minimize": "semibandit.objective",
 }
 
 __all__ = [
     "CUCB",
+    "KLOSM",
     "ArmError",
     "Bernoulli",
     "Beta",
     "ClockError",
     "Correlated",
+    "DiscountedCUCB",
+    "Drifting",
     "Environment",
     "FasterCUCB",
+    "FileError",
     "Gaussian",
     "Graphic",
     "InnerProductBase",
@@ -63,12 +75,16 @@ __all__ = [
     "Policy",
     "RewardError",
     "SemibanditError",
+    "SlidingWindowCUCB",
+    "Switching",
     "Table",
     "Transversal",
     "Uniform",
     "UniformNoise",
     "__version__",
     "compare",
+    "load",
+    "minimize",
     "simulate",
 ]
 
@@ -91,14 +107,17 @@ if TYPE_CHECKING:
         Bernoulli,
         Beta,
         Correlated,
+        Drifting,
         Environment,
         Gaussian,
+        Switching,
         Table,
         UniformNoise,
     )
     from semibandit.errors import (
         ArmError,
         ClockError,
+        FileError,
         MatroidError,
         MissingExtraError,
         ParameterError,
@@ -107,5 +126,7 @@ if TYPE_CHECKING:
     )
     from semibandit.inner_product import InnerProductBase
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-    from semibandit.policies import CUCB, FasterCUCB, Policy
+    from semibandit.objective import minimize
+    from semibandit.persistence import load
+    from semibandit.policies import CUCB, KLOSM, DiscountedCUCB, FasterCUCB, Policy, SlidingWindowCUCB
     from semibandit.simulation import compare, simulate

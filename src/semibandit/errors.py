@@ -32,5 +32,9 @@ class ClockError(SemibanditError, ValueError):
     """A confidence schedule went down, or is not supported by the chosen engine."""
 
 
+class FileError(SemibanditError, ValueError):
+    """A file is damaged, of another kind, of an unknown version, or has a malformed row; nothing of it was used."""
+
+
 class MissingExtraError(SemibanditError, ImportError):
     """An optional dependency is needed for this call; the message says what to install."""

@@ -347,3 +347,45 @@ def plot_demo(million: dict[str, Any], classes: Sequence[dict[str, Any]], path: 
     _draw_classes(axes[1], classes)
     _draw_learning(axes[2], classes)
     _save(figure, path)
+
+
+def plot_class(curves: Any, path: str | Path) -> None:
+    """Regret of every policy on one instance, 95 % bands, the theorem's bound and the lower bound (log-log)."""
+    figure, axis = _figure(9.0, 5.2)
+    runs = curves.comparison
+    ends, labels, colours = [], [], []
+    for i, name in enumerate(runs.runs):
+        mean, error = runs.mean_regret(name), runs.standard_error(name)
+        colour = SERIES[i % len(SERIES)]
+        style = "-" if i < len(SERIES) else "--"
+        axis.plot(runs.rounds, mean, style, color=colour, linewidth=1.6)
+        axis.fill_between(
+            runs.rounds, mean - 1.96 * error, mean + 1.96 * error, color=colour, alpha=0.15, linewidth=0
+        )
+        ends.append(float(mean[-1]))
+        labels.append(name)
+        colours.append(colour)
+    for values, name in ((curves.bound, "bound of the theorem"), (curves.lower, "lower bound")):
+        axis.plot(runs.rounds, values, color=BARE, linewidth=1.2, linestyle=":")
+        ends.append(float(values[-1]))
+        labels.append(name)
+        colours.append(BARE)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    positive = [value for value in ends if value > 0.0]
+    axis.set_ylim(max(0.5, 0.02 * min(positive)), 3.0 * max(positive))
+    axis.set_xlim(1, runs.rounds[-1])
+    low, high = np.log(axis.get_ylim())
+    heights = [(np.log(max(value, 1e-12)) - low) / (high - low) for value in ends]
+    shown = [i for i, height in enumerate(heights) if height > 0.0]
+    apart = _apart([heights[i] for i in shown], 0.042)
+    for i, height in zip(shown, apart, strict=True):
+        axis.text(
+            1.01, height, labels[i], transform=axis.transAxes, color=colours[i], fontsize=8.5, va="center"
+        )
+    _plain_ticks(axis, "xy")
+    axis.set_xlabel("round", color=INK)
+    axis.set_ylabel("cumulative regret", color=INK)
+    repeats = len(next(iter(runs.runs.values())))
+    _title(axis, f"Regret, {curves.name}", f"{curves.matroid!r}, Bernoulli, {repeats} repeats, 95 % bands")
+    _save(figure, path)

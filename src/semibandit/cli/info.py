@@ -39,11 +39,8 @@ def command() -> None:
     ]
     click.echo(table(("name", "serves", "clocks", "cost"), rows, left=4))
 
-    click.echo("\nPolicies (semibandit run --policy NAME:OPTION=VALUE,...)")
-    for entry in POLICIES.values():
-        click.echo(f"{entry.name:<12}{entry.guarantee}")
-        click.echo(f"{'':<12}{entry.reference}")
-        click.echo(f"{'':<12}options: {', '.join(entry.options)}")
+    click.echo(f"\nPolicies: {', '.join(POLICIES)}")
+    click.echo("(see `semibandit policies`)")
 
     click.echo("\nExtras")
     for extra, packages in (

@@ -11,7 +11,15 @@ from semibandit import __version__
 from semibandit.errors import SemibanditError
 
 # command -> module that holds it under the same name with `_command`; loaded on first use
-_COMMANDS = {"demo": "demo", "run": "run", "bench": "bench_command", "info": "info"}
+_COMMANDS = {
+    "demo": "demo",
+    "run": "run",
+    "bench": "bench_command",
+    "policies": "policies",
+    "datasets": "datasets",
+    "replay": "replay",
+    "info": "info",
+}
 
 
 class _Mistake(click.ClickException):

@@ -157,3 +157,44 @@ def smallest_lane(typingctx, blocks, block, column):  # type: ignore[no-untyped-
         return _call(builder, "llvm.vector.reduce.fmin.v16f64", _DOUBLE, [row], ("nnan",))
 
     return types.float64(blocks, types.int64, column), codegen
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for the cache line at an integer address, to be read soon."""
+    byte = ir.IntType(8).as_pointer()
+    number = ir.IntType(32)
+    function_type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+    arguments = [ir.Constant(number, value) for value in (0, 3, 1)]
+    builder.call(function, [builder.inttoptr(address, byte), *arguments])
+
+
+@intrinsic
+def prefetch_block(typingctx, blocks, block):  # type: ignore[no-untyped-def]
+    """Ask for the alphas and betas of a block before they are needed. Changes nothing, may name any block."""
+    if not _blocks(blocks):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        start = builder.ptrtoint(_row(context, builder, signature.args[0], args[0], args[1], 0), _INT)
+        for line in range(8 * LANES * 2 // 64):
+            _prefetch(builder, builder.add(start, ir.Constant(_INT, 64 * line)))
+        return context.get_dummy_value()
+
+    return types.none(blocks, types.int64), codegen
+
+
+@intrinsic
+def prefetch_row(typingctx, rows, i):  # type: ignore[no-untyped-def]
+    """Ask for the start of row i of an array before it is needed. Changes nothing."""
+    if not isinstance(rows, types.Array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        proxy = context.make_array(signature.args[0])(context, builder, args[0])
+        strides = cgutils.unpack_tuple(builder, proxy.strides)
+        data = builder.ptrtoint(proxy.data, _INT)
+        _prefetch(builder, builder.add(data, builder.mul(args[1], strides[0])))
+        return context.get_dummy_value()
+
+    return types.none(rows, types.int64), codegen

@@ -118,6 +118,13 @@ def _set_leaf(state, g, position, alpha, beta):  # type: ignore[no-untyped-def]
 @inline_kernel
 def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
     """The record of `arm` changed. O(1) for an arm of the base, else a path of its tree."""
+    if state.group_of.shape[0] != 0:
+        # Many small bases: the arm is found in its own sooner than its leaf comes from memory.
+        group = state.group[state.group_of[arm]]
+        group[DIRTY] = 1
+        for j in range(group[BASE0], group[BASE0] + min(group[N_BASE], 4)):
+            if state.base[j] == arm:
+                return
     g, position = _where(state, arm)
     state.group[g, DIRTY] = 1
     if _leaf_alpha(state, g, position) != ABSENT:
@@ -154,11 +161,15 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     if n < capacity or n == 0 or root[KEY_ALPHA, lane] == ABSENT:
         return
 
-    # Heaviest first, so that exchanges run from the end.
     weight = state.weight
+    lightest = np.inf
     for i in range(n):
         arm = base[base0 + i]
         weight[i] = recs[arm, ALPHA] + lam * recs[arm, BETA]
+        lightest = min(lightest, weight[i])
+    if root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane] < lightest:
+        return  # a quiet round: nothing to exchange, so nothing to sort
+    # Heaviest first, so that exchanges run from the end.
     members = base[base0 : base0 + n]
     merge_sort(weight, members, n, state.spare_weight, state.spare_arm)
     # The i-th lightest base arm meets the i-th heaviest outsider. An arm that left is lighter than every base

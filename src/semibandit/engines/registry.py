@@ -90,14 +90,14 @@ ENGINES: dict[str, EngineSpec] = {
     )
 }
 
-# The fast engine of each class, and from how many arms on it is taken (measured: docs/performance.md): below 16 the
+# The fast engine of each class, and from how many arms on it is taken (measured: docs/performance.md): below 8 the
 # engines differ by less than a call from Python takes. For any other class it is "hot-cold".
 FAST: dict[str, tuple[str, int]] = {
-    "uniform": ("kinetic", 16),
-    "partition": ("kinetic", 16),
-    "laminar": ("kinetic", 16),
-    "graphic": ("adaptive", 16),
-    "transversal": ("adaptive", 16),
+    "uniform": ("kinetic", 8),
+    "partition": ("kinetic", 8),
+    "laminar": ("kinetic", 8),
+    "graphic": ("adaptive", 8),
+    "transversal": ("adaptive", 8),
 }
 OTHER = ("hot-cold", 500)
 

@@ -30,6 +30,7 @@ from semibandit.engines._simd import (
     MARGIN,
     best_lane,
     certify_lanes,
+    prefetch_block,
     smallest_lane,
 )
 
@@ -107,6 +108,11 @@ def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):  # ty
         if alpha != np.inf and alpha != ABSENT:
             fail = min(fail, certify_lanes(node, b, best, lam))
         out[WINNER, lane] = node[b, WINNER, best]
+        if level == n_levels - 2:
+            # A child of the root: its winner is likely to leave the tree soon, and nothing there is in the cache.
+            position = int(node[b, WINNER, best])
+            prefetch_block(leaf, leaf0 + (position >> shift))
+            prefetch_block(node, first[0] + (position >> (2 * shift)))
     out[KEY_ALPHA, lane] = alpha
     out[KEY_BETA, lane] = beta
     out[FAIL, lane] = fail

@@ -5,6 +5,7 @@ from __future__ import annotations
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.environments.bernoulli import Bernoulli
 from semibandit.environments.beta import Beta
+from semibandit.environments.changing import Drifting, Switching
 from semibandit.environments.correlated import Correlated
 from semibandit.environments.gaussian import Gaussian
 from semibandit.environments.noise import UniformNoise
@@ -14,9 +15,11 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Correlated",
+    "Drifting",
     "Environment",
     "EnvironmentState",
     "Gaussian",
+    "Switching",
     "Table",
     "UniformNoise",
 ]

@@ -65,6 +65,8 @@ class Environment(ABC):
 
     #: True when a reward depends on the round it is drawn in, not only on the arm and its pull number.
     round_dependent: ClassVar[bool] = False
+    #: "max": numbers are rewards; "min": they are costs (see `semibandit.minimize`).
+    objective: ClassVar[str] = "max"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from semibandit._jit import njit
 from semibandit._records import IntArray
 from semibandit.errors import MatroidError
 from semibandit.matroids._greedy import greedy_laminar
-from semibandit.matroids._validate import flatten, in_range, per_item, readonly
+from semibandit.matroids._validate import flatten, in_range, integers, per_item, readonly
 from semibandit.matroids.base import CompiledMatroid
 
 
@@ -83,6 +83,14 @@ def _tighten(leaf: Any, parent: Any, capacity: Any) -> None:
         capacity[f] = min(capacity[f], capacity[parent[f]])
 
 
+class _Tree(NamedTuple):
+    """Innermost family of each arm, parent and capacity of each family."""
+
+    leaf: IntArray
+    parent: IntArray
+    capacity: IntArray
+
+
 class Laminar(CompiledMatroid):
     """At most `capacity` arms of each family, where any two families are nested or disjoint.
 
@@ -118,6 +126,39 @@ class Laminar(CompiledMatroid):
 
     def __init__(self, n_arms: int, families: Any) -> None:
         super().__init__(n_arms)
+        if isinstance(families, _Tree):
+            leaf, parent, capacity = (part.copy() for part in families)
+        else:
+            leaf, parent, capacity = self._nested(families)
+        _tighten(leaf, parent, capacity)
+        self._leaf, self._parent, self._capacity = readonly(leaf), readonly(parent), readonly(capacity)
+        self._settle_rank("families")
+
+    @classmethod
+    def from_tree(cls, leaf: Any, parent: Any, capacities: Any) -> Laminar:
+        """Families as a tree: `leaf` is the innermost family of each arm, `parent` the family around each family.
+
+        Family 0 holds every arm (its parent is -1), and parents come before their children. O(K + F).
+
+        >>> from semibandit.matroids import Laminar
+        >>> Laminar.from_tree([2, 2, 1, 1, 0], [-1, 0, 1], [5, 2, 1]) == Laminar(5, [(range(4), 2), ([0, 1], 1)])
+        True
+        """
+        innermost, around = integers(leaf, "leaf"), integers(parent, "parent")
+        bound = per_item(capacities, around.size, "capacities", "family")
+        if isinstance(bound, int):
+            bound = np.full(around.size, bound, dtype=np.int64)
+        if around.size == 0 or around[0] != -1:
+            raise MatroidError("parent[0] must be -1: family 0 is the whole ground set")
+        inside = np.arange(1, around.size)
+        if ((around[1:] < 0) | (around[1:] >= inside)).any():
+            bad = 1 + int(np.argmax((around[1:] < 0) | (around[1:] >= inside)))
+            raise MatroidError(f"parent[{bad}] = {around[bad]}: parents must come before their children")
+        in_range(innermost, around.size, "leaf", "families")
+        return cls(innermost.size, _Tree(innermost, around, bound))
+
+    def _nested(self, families: Any) -> tuple[IntArray, IntArray, IntArray]:
+        """The tree of families given as pairs. O(total size)."""
         try:
             pairs = [(arms, capacity) for arms, capacity in families]
         except (TypeError, ValueError):
@@ -137,9 +178,7 @@ class Laminar(CompiledMatroid):
             raise MatroidError(
                 f"families[{family}] and families[{other}] cross: two families must be nested or disjoint"
             )
-        _tighten(leaf, parent, capacity)
-        self._leaf, self._parent, self._capacity = readonly(leaf), readonly(parent), readonly(capacity)
-        self._settle_rank("families")
+        return leaf, parent, capacity
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_laminar(order, self._leaf, self._parent, self._capacity, limit)

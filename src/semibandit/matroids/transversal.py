@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from semibandit._records import IntArray
 from semibandit.errors import MatroidError
 from semibandit.matroids._greedy import distinct_neighbours, greedy_transversal
-from semibandit.matroids._validate import flatten, in_range, inferred_size, integer_table, positive, readonly
+from semibandit.matroids._validate import (
+    flatten,
+    in_range,
+    inferred_size,
+    integer_table,
+    integers,
+    positive,
+    readonly,
+)
 from semibandit.matroids.base import CompiledMatroid
+
+
+class _Rows(NamedTuple):
+    """Neighbours of all arms one after the other, and how many each has."""
+
+    indices: IntArray
+    lengths: IntArray
 
 
 class Transversal(CompiledMatroid):
@@ -46,7 +61,9 @@ class Transversal(CompiledMatroid):
     """
 
     def __init__(self, neighbours: Any, n_right: int | None = None) -> None:
-        if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2:
+        if isinstance(neighbours, _Rows):
+            indices, lengths = neighbours
+        elif isinstance(neighbours, np.ndarray) and neighbours.ndim == 2:
             table = integer_table(neighbours, "neighbours", columns=neighbours.shape[1])
             indices, lengths = table.ravel(), np.full(len(neighbours), table.shape[1], dtype=np.int64)
         else:
@@ -71,6 +88,20 @@ class Transversal(CompiledMatroid):
         self._indptr = readonly(indptr)
         self._indices = readonly(indices)
         self._settle_rank("neighbours")
+
+    @classmethod
+    def from_arrays(cls, indptr: Any, indices: Any, n_right: int | None = None) -> Transversal:
+        """Neighbours as two arrays: those of arm k are ``indices[indptr[k]:indptr[k + 1]]``. O(their size).
+
+        >>> from semibandit.matroids import Transversal
+        >>> Transversal.from_arrays([0, 1, 2, 4], [0, 0, 0, 1]) == Transversal([[0], [0], [0, 1]])
+        True
+        """
+        starts = integers(indptr, "indptr")
+        flat = integers(indices, "indices")
+        if starts.size < 1 or starts[0] != 0 or starts[-1] != flat.size or (np.diff(starts) < 0).any():
+            raise MatroidError(f"indptr must ascend from 0 to the number of indices, {flat.size}")
+        return cls(_Rows(flat, np.diff(starts)), n_right)
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_transversal(order, self._indptr, self._indices, self.n_right, limit)

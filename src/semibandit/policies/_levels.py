@@ -8,6 +8,7 @@ in between. Under a staircase clock the level changes some 150 times in 10^6 rou
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from semibandit._records import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.engines._dispatch import check_feedback
 from semibandit.engines.base import Engine
 from semibandit.errors import ParameterError
+from semibandit.policies._state import array_of, number_of, whole_of
 
 UCB, CLIPPED, UCB_V, KL = 0, 1, 2, 3
 
@@ -139,6 +141,16 @@ class Levels:
         self.squares[: len(other.squares)] = other.squares
         self.level = other.level
         self.moves = other.moves
+
+    def state(self) -> dict[str, Any]:
+        """What `set_state` needs."""
+        return {"squares": self.squares, "level": self.level, "moves": self.moves}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` tells."""
+        self.squares[:] = array_of(state, "squares", np.float64, self.squares.size)
+        self.level = number_of(state, "level")
+        self.moves = whole_of(state, "moves")
 
     def memory(self) -> int:
         """Bytes held besides the records."""

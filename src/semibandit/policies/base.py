@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Policy(ABC):
     """
 
     name: ClassVar[str] = "policy"
+    #: "max": told rewards; "min": told costs (see `semibandit.minimize`).
+    objective: ClassVar[str] = "max"
 
     def __init__(self, matroid: Matroid, reward_range: Any = (0.0, 1.0)) -> None:
         if not isinstance(matroid, Matroid):
@@ -108,9 +110,42 @@ class Policy(ABC):
     def means(self) -> FloatArray:
         """Empirical mean of each arm, NaN for an arm never seen. O(K) copy."""
 
-    @abstractmethod
-    def clone(self) -> Policy:
+    def clone(self) -> Self:
         """An independent copy that goes on exactly as this one would. O(K)."""
+        other = type(self)(self.matroid, **self._arguments())
+        other._set_state(self._state())
+        return other
+
+    def save(self, path: Any) -> None:
+        """Write the policy to a file from which `semibandit.load` makes one that goes on exactly as this one would.
+
+        No pickle: see `semibandit.persistence` for the format. An existing file is replaced atomically. O(K).
+
+        Raises
+        ------
+        ParameterError
+            When the policy holds what no file can: a schedule (a function), or a matroid of a class of your own.
+        """
+        from semibandit.persistence import save
+
+        save(self, path)
+
+    # -- what copying and saving need ------------------------------------------------------------------
+
+    def _arguments(self) -> dict[str, Any]:
+        """The constructor's keywords, besides the matroid, that make a policy like this one at its start."""
+        raise NotImplementedError(f"{type(self).__name__} gives no _arguments, which clone and save need")
+
+    def _state(self) -> dict[str, Any]:
+        """All that changed since: arrays, numbers, and plain dictionaries of numbers. Arrays may be shared."""
+        raise NotImplementedError(f"{type(self).__name__} gives no _state, which clone and save need")
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Put the result of `_state`, or what a file tells, in place of this fresh policy's state; copies arrays.
+
+        Anything malformed is a `FileError`, `KeyError`, `TypeError` or `ValueError`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives no _set_state, which clone and save need")
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

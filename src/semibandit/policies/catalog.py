@@ -16,7 +16,10 @@ from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 from semibandit.policies.cucb import CUCB
+from semibandit.policies.discounted import DiscountedCUCB
 from semibandit.policies.faster_cucb import FasterCUCB
+from semibandit.policies.kl_osm import KLOSM
+from semibandit.policies.sliding_window import SlidingWindowCUCB
 
 # Parameters that are not options: the caller fills them in.
 GIVEN = ("matroid", "reward_range", "seed", "schedule", "means")
@@ -55,6 +58,27 @@ POLICIES: dict[str, PolicyEntry] = {
             "D polylog(T): that of a round over rounded features; needs the horizon",
             "regret O(sum of log T / gap) up to lower order terms, for every matroid (Theorem 5.1)",
             "Tzeng et al. 2024, Matroid Semi-Bandits in Sublinear Time",
+        ),
+        PolicyEntry(
+            "kl-osm",
+            KLOSM,
+            "O(K) a round; with clock=staircase that of cucb, and O(K) at a step of the clock",
+            "asymptotically optimal for Bernoulli rewards, for every matroid",
+            "Talebi and Proutiere 2016",
+        ),
+        PolicyEntry(
+            "sliding-window-cucb",
+            SlidingWindowCUCB,
+            "that of cucb, and O(log K) for each reward that leaves the window",
+            "for rewards that change abruptly: only the last rounds count",
+            "Garivier and Moulines 2011",
+        ),
+        PolicyEntry(
+            "discounted-cucb",
+            DiscountedCUCB,
+            "that of cucb; O(K) every 139 / (1 - discount) rounds",
+            "for rewards that change: old feedback counts less",
+            "Kocsis and Szepesvari 2006; Garivier and Moulines 2011",
         ),
     )
 }

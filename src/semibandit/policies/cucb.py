@@ -14,10 +14,10 @@ from semibandit.engines.clocks import new_clock, tick
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies._levels import UCB, Levels, level_kind
+from semibandit.policies._options import check_clock, check_exploration, check_step
+from semibandit.policies._state import array_of
 from semibandit.policies.base import explain
 from semibandit.policies.records import RecordPolicy
-
-CLOCKS = ("exact", "staircase", "auto")
 
 # With no more arms than this, going through them is cheaper than what a staircase saves.
 FEW_ARMS = 100
@@ -93,16 +93,11 @@ class CUCB(RecordPolicy):
     ) -> None:
         super().__init__(matroid, reward_range)
         kind = level_kind(index, clip)
-        if not (np.isfinite(exploration) and exploration >= 0.0):
-            raise ParameterError(f"exploration must be finite and nonnegative, got {exploration}")
-        if clock not in CLOCKS:
-            raise ParameterError(f"clock = {clock!r} is not known: one of {', '.join(map(repr, CLOCKS))}")
-        if not (np.isfinite(step) and 0.0 < step < 1.0):
-            raise ParameterError(f"step must lie strictly between 0 and 1, got {step}")
+        check_clock(clock)
         if schedule is not None and not callable(schedule):
             raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
-        self.exploration = float(exploration)
-        self.step = float(step)
+        self.exploration = check_exploration(exploration)
+        self.step = check_step(step)
         self.schedule = schedule
         self.seed = seed
         self._asked = (clock, engine)
@@ -190,28 +185,30 @@ class CUCB(RecordPolicy):
             return super().confidence_width
         return self._engine.lam if self._levels is None else self._levels.level
 
-    def clone(self) -> CUCB:
-        other = type(self)(
-            self.matroid,
-            self.reward_range,
-            self.exploration,
-            *self._asked,
-            self.seed,
-            step=self.step,
-            schedule=self.schedule,
-            index=self.index,
-            clip=self.clip,
-        )
-        if self._levels is not None and other._levels is not None:
-            other._levels.copy_from(self._levels)
-        other.records[:] = self.records
-        other._t = self._t
-        other._clock[:] = self._clock
-        other._engine.advance(self._engine.lam)
-        other._engine.touch(np.arange(self.n_arms, dtype=np.int64))
-        if len(self._engine.deleted):
-            other._engine.delete(self._engine.deleted)
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "reward_range": self.reward_range,
+            "exploration": self.exploration,
+            "clock": self._asked[0],
+            "engine": self._asked[1],
+            "seed": self.seed,
+            "step": self.step,
+            "schedule": self.schedule,
+            "index": self.index,
+            "clip": self.clip,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        state = {**super()._state(), "clock": self._clock}
+        if self._levels is not None:
+            state |= self._levels.state()
+        return state
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        if self._levels is not None:
+            self._levels.set_state(state)
+        super()._set_state(state)
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "clock": self.clock}

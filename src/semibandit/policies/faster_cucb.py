@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit._records import IntArray, flat
 from semibandit.engines import ENGINES, make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clocks import new_clock, tick
@@ -29,6 +29,8 @@ from semibandit.inner_product.rounding import Bounds, Rounding
 from semibandit.inner_product.structure import METHODS
 from semibandit.inner_product.structure_engine import StructureEngine
 from semibandit.matroids import Matroid
+from semibandit.policies._options import check_whole
+from semibandit.policies._state import array_of, number_of, whole_of
 from semibandit.policies.records import RecordPolicy
 
 EXPLORATION = 1.5
@@ -117,8 +119,8 @@ class FasterCUCB(RecordPolicy):
         seed: int | None = None,
     ) -> None:
         super().__init__(matroid, reward_range)
-        self.horizon = _check_count(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
-        self.m = _check_count(m, "m", 1, "the precision is 1 / log^m T")
+        self.horizon = check_whole(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
+        self.m = check_whole(m, "m", 1, "the precision is 1 / log^m T")
         low, high = self.reward_range
         if low < 0.0:
             raise ParameterError(
@@ -229,47 +231,50 @@ class FasterCUCB(RecordPolicy):
         self._t = t
         return arms
 
-    def clone(self) -> FasterCUCB:
+    def _arguments(self) -> dict[str, Any]:
         method, engine, alpha_lb = self._asked
-        other = type(self)(
-            self.matroid,
-            self.horizon,
-            self.m,
-            self.reward_range,
-            method,
-            engine,
-            alpha_lb=alpha_lb,
-            seed=self.seed,
-        )
-        other.records[:] = self.records
-        other._t = self._t
-        other._clock[:] = self._clock
-        other._continue(self._engine)
-        return other
+        return {
+            "horizon": self.horizon,
+            "m": self.m,
+            "reward_range": self.reward_range,
+            "method": method,
+            "engine": engine,
+            "alpha_lb": alpha_lb,
+            "seed": self.seed,
+        }
 
-    def _continue(self, engine: Engine) -> None:
-        """Bring this policy's fresh engine to where `engine`, over the same records, stands."""
-        if self._t > self.horizon:
+    def _state(self) -> dict[str, Any]:
+        state = {**super()._state(), "clock": self._clock}
+        if isinstance(self._engine, RoundedEngine):
+            rules = self._engine.rules
+            state |= {
+                "now": rules.now,
+                "meta": rules.meta[:LAST_SIZE],
+                "inner_lam": self._engine.inner.lam,
+            }
+        return state
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self._t = whole_of(state, "t")
+        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        if self._t > self.horizon or (isinstance(self._engine, RoundedEngine) and "now" not in state):
             self._take_over()
         mine = self._engine
-        if isinstance(mine, RoundedEngine) and isinstance(engine, RoundedEngine):
-            mine.rules.now[:] = engine.rules.now
-            mine.inner._lam = engine.inner.lam
-        mine._lam = engine.lam
-        mine.touch(np.arange(self.n_arms, dtype=np.int64))
-        if len(engine.deleted):
-            mine.delete(engine.deleted)
-        if isinstance(mine, RoundedEngine) and isinstance(engine, RoundedEngine):
-            mine.rules.meta[:LAST_SIZE] = engine.rules.meta[:LAST_SIZE]
+        if isinstance(mine, RoundedEngine):
+            mine.rules.now[:] = array_of(state, "now", mine.rules.now.dtype, mine.rules.now.size)
+            mine.inner._lam = number_of(state, "inner_lam")
+        super()._set_state(state)
+        if isinstance(mine, RoundedEngine):
+            mine.rules.meta[:LAST_SIZE] = array_of(state, "meta", mine.rules.meta.dtype, LAST_SIZE)
             mine.rules.meta[LAST_SIZE] = -1
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
         records = self._grown_records(matroid)
-        before = self._engine
+        state = self._state()
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = self._make_engine(self._asked[1])
-        self._continue(before)
+        self._set_state({**state, "records": flat(records)})
 
     def describe(self) -> dict[str, Any]:
         """What runs inside.
@@ -304,10 +309,3 @@ class FasterCUCB(RecordPolicy):
             f"FasterCUCB({self.matroid!r}, horizon={self.horizon}, method={self.method!r}, "
             f"engine={self.engine!r}, t={self._t})"
         )
-
-
-def _check_count(value: Any, name: str, least: int, why: str) -> int:
-    whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, (bool, np.bool_)) or not whole or value < least:
-        raise ParameterError(f"{name} must be an integer of at least {least} ({why}), got {value!r}")
-    return int(value)

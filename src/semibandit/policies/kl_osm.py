@@ -13,8 +13,9 @@ from semibandit.engines.base import Engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies._levels import KL, Levels
+from semibandit.policies._options import check_clock, check_step
 from semibandit.policies.base import explain
-from semibandit.policies.cucb import CLOCKS, FEW_ARMS
+from semibandit.policies.cucb import FEW_ARMS
 from semibandit.policies.records import RecordPolicy
 
 
@@ -73,14 +74,10 @@ class KLOSM(RecordPolicy):
         super().__init__(matroid, reward_range)
         if not (np.isfinite(loglog) and loglog >= 0.0):
             raise ParameterError(f"loglog must be finite and nonnegative, got {loglog}")
-        if clock not in CLOCKS:
-            raise ParameterError(f"clock = {clock!r} is not known: one of {', '.join(map(repr, CLOCKS))}")
-        if not (np.isfinite(step) and 0.0 < step < 1.0):
-            raise ParameterError(f"step must lie strictly between 0 and 1, got {step}")
         self.loglog = float(loglog)
-        self.step = float(step)
+        self.step = check_step(step)
         self.seed = seed
-        self._asked = (clock, engine)
+        self._asked = (check_clock(clock), engine)
         if clock == "auto":
             clock = "staircase" if engine != "resolve" and self.n_arms > FEW_ARMS else "exact"
         self.clock = clock
@@ -135,19 +132,22 @@ class KLOSM(RecordPolicy):
         """The right-hand side of the condition on N kl in the last round."""
         return self._levels.level
 
-    def clone(self) -> KLOSM:
-        clock, engine = self._asked
-        other = type(self)(
-            self.matroid, self.reward_range, self.loglog, clock, engine, step=self.step, seed=self.seed
-        )
-        other.records[:] = self.records
-        other._t = self._t
-        other._levels.copy_from(self._levels)
-        other._engine._lam = self._engine.lam
-        other._engine.touch(np.arange(self.n_arms, dtype=np.int64))
-        if len(self._engine.deleted):
-            other._engine.delete(self._engine.deleted)
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "reward_range": self.reward_range,
+            "loglog": self.loglog,
+            "clock": self._asked[0],
+            "engine": self._asked[1],
+            "step": self.step,
+            "seed": self.seed,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), **self._levels.state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self._levels.set_state(state)
+        super()._set_state(state)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "clock": self.clock}

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray, new_records
+from semibandit._records import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.engines.base import Engine
 from semibandit.engines.clocks import CURRENT
-from semibandit.errors import ParameterError
+from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
+from semibandit.policies._state import array_of, number_of, whole_of
 from semibandit.policies.base import Policy, explain
 
 
 class RecordPolicy(Policy):
     """A policy whose knowledge is in `records` and whose bases come from one engine over them.
 
-    A subclass makes `_engine` (and says `_why`) and `_clock`, and implements `select` and `clone`.
+    A subclass makes `_engine` (and says `_why`) and `_clock`, and implements `select` and `_arguments`.
     """
 
     _engine: Engine
@@ -57,6 +58,26 @@ class RecordPolicy(Policy):
         records = new_records(matroid.n_arms)
         records[: self.n_arms] = self.records
         return records
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "t": self._t,
+            "records": flat(self.records),
+            "lam": self._engine.lam,
+            "deleted": self._engine.deleted,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        known = array_of(state, "records", np.float64, 4 * self.n_arms)
+        if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
+            raise FileError("the records hold what no arm can have")
+        flat(self.records)[:] = known
+        self._t = whole_of(state, "t")
+        self._engine._lam = number_of(state, "lam")
+        self._engine.touch(np.arange(self.n_arms, dtype=np.int64))
+        gone = array_of(state, "deleted", np.int64)
+        if len(gone):
+            self._engine.delete(gone)
 
     @property
     def counts(self) -> IntArray:

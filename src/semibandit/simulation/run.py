@@ -125,6 +125,11 @@ def _check_run(policy: Policy, env: Environment, rounds: int, record_every: int 
         raise ParameterError(f"path = {path!r} is not known: one of {', '.join(map(repr, PATHS))}")
     if policy.n_arms != env.n_arms:
         raise ParameterError(f"policy has {policy.n_arms} arms but env has {env.n_arms}")
+    if policy.objective != env.objective:
+        one, other = ("policy", "env") if env.objective == "min" else ("env", "policy")
+        raise ParameterError(
+            f"{other} is about costs and {one} about rewards: take semibandit.minimize({one})"
+        )
     (low, high), (env_low, env_high) = policy.reward_range, env.reward_range
     if env_low < low or env_high > high:
         raise ParameterError(
