@@ -224,9 +224,6 @@ HOSTILE = {
     "arms that are not there": lambda about: array(about, "state.ring_arms").update(
         offset=array(about, "state.records")["offset"]
     ),
-    "weights that are no numbers": lambda about: array(about, "state.records").update(
-        offset=array(about, "state.records")["offset"] - 8
-    ),
     "an array beyond the end": set_path("arrays", 0, "offset", value=10**12),
     "a negative array": set_path("arrays", 0, "shape", value=[-1]),
     "an object array": set_path("arrays", 0, "type", value="|O"),
@@ -243,6 +240,18 @@ def test_files_with_a_fitting_checksum_and_nonsense_inside(saved, name, tmp_path
     path.write_bytes(forged(saved, HOSTILE[name]))
     with pytest.raises(FileError):
         sb.load(path)
+
+
+@pytest.mark.parametrize(("column", "value"), [(0, -1.0), (1, np.inf), (2, np.nan), (3, np.nan)])
+def test_records_that_no_arm_can_have_are_refused(column, value):
+    policy = sb.CUCB(sb.Uniform(3, 1))
+    state = {
+        key: value.copy() if isinstance(value, np.ndarray) else value
+        for key, value in policy._state().items()
+    }
+    state["records"][4 + column] = value
+    with pytest.raises(FileError, match="records"):
+        sb.CUCB(sb.Uniform(3, 1))._set_state(state)
 
 
 def test_other_files_are_refused(tmp_path):

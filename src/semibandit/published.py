@@ -108,6 +108,24 @@ CLASSES: dict[str, tuple[int, int]] = {
 }
 
 
+_ALL = (
+    "cucb",
+    "cucb:exploration=0.5",
+    "cucb:index=ucb-v,exploration=1.2",
+    "faster-cucb",
+    "kl-osm",
+    "cts",
+    "cts:posterior=gaussian,sigma=0.5",
+    "maub",
+    "epsilon-greedy",
+    "fpl",
+    "random",
+)
+
+# What is compared on the instance of a class; the first column of docs/regret.md.
+POLICIES: dict[str, tuple[str, ...]] = {name: _ALL for name in CLASSES}
+
+
 @dataclass(frozen=True)
 class ClassCurves:
     """All policies on one instance of a class, with the theorem's bound and the lower bound at the checkpoints."""

@@ -16,6 +16,7 @@ _COMMANDS = {
     "run": "run",
     "bench": "bench_command",
     "policies": "policies",
+    "curves": "curves",
     "datasets": "datasets",
     "replay": "replay",
     "info": "info",

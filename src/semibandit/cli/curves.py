@@ -1,0 +1,87 @@
+"""`semibandit curves`: figures of the literature, played again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command("curves")
+@click.argument("figure", type=click.Choice(["wang-chen", "zimmert", "classes"]))
+@click.option("--repeats", type=click.IntRange(2), help="Instances or repeats.  [default: 10, 50, 50]")
+@click.option("--rounds", type=click.IntRange(10), default=10_000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every final regret here.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("."), help="classes: folder for the pictures.")
+@click.option("--policy", "policies", multiple=True, help="classes: only these policies.  [default: see the docs]")
+def command(
+    figure: str,
+    repeats: int | None,
+    rounds: int,
+    seed: int,
+    json_file: Path | None,
+    out: Path,
+    policies: tuple[str, ...],
+) -> None:
+    """Play published experiments again, or all policies on one instance of each matroid class.
+
+    \b
+    semibandit curves wang-chen        Wang and Chen 2018, Figure 1(a)
+    semibandit curves zimmert          Zimmert et al. 2019, Figure 1a
+    semibandit curves classes --out docs
+    """
+    from semibandit.bench.tables import number, table
+    from semibandit.cli.files import need, writable
+    from semibandit.published import CLASSES, FIGURES, POLICIES, class_curves
+
+    if json_file is not None:
+        writable(json_file, "--json", (".json",))
+    kept: dict[str, dict[str, list[float]]] = {}
+    if figure == "classes":
+        need("matplotlib", "curves classes")
+        from semibandit.plots import plot_class
+
+        for name in CLASSES:
+            specs = policies or POLICIES[name]
+            found = class_curves(name, specs, repeats or 50, rounds, seed, _say)
+            plot_class(found, out / f"regret-{name}.png")
+            runs = found.comparison
+            kept[name] = {spec: runs.regret(spec)[:, -1].tolist() for spec in specs}
+            rows = [
+                (spec, number(runs.mean_regret(spec)[-1]), number(1.96 * runs.standard_error(spec)[-1]))
+                for spec in sorted(specs, key=lambda s: float(runs.mean_regret(s)[-1]))
+            ]
+            rows += [
+                ("lower bound", number(found.lower[-1]), "-"),
+                ("bound of the theorem", number(found.bound[-1]), "-"),
+            ]
+            click.echo(f"\n{found.matroid!r}")
+            click.echo(table(("policy", f"regret at {rounds:,}", "+- 95 %"), rows, left=1))
+            _say(f"written: {out / f'regret-{name}.png'}")
+    else:
+        curves, play = FIGURES[figure]
+        results = play(repeats or (10 if figure == "wang-chen" else 50), rounds, seed, _say)
+        kept[figure] = {label: values.tolist() for label, values in results.items()}
+        rows = [
+            (
+                curve.label,
+                curve.spec,
+                number(float(results[curve.label].mean())),
+                number(float(results[curve.label].std(ddof=1) / len(results[curve.label]) ** 0.5)),
+                number(curve.published),
+                "-" if curve.reference is None else number(curve.reference),
+            )
+            for curve in curves
+        ]
+        header = ("curve", "policy", f"regret at {rounds:,}", "+-", "published", "reference run")
+        click.echo(table(header, rows, left=2))
+    if json_file is not None:
+        about = {"figure": figure, "rounds": rounds, "seed": seed, "final_regret": kept}
+        json_file.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        _say(f"written: {json_file}")
+
+
+def _say(message: str) -> None:
+    click.echo(message, err=True)
