@@ -235,7 +235,7 @@ def test_describe_tells_engine_clock_reason_and_memory():
     about = sb.CUCB(sb.Uniform(10_000, 10)).describe()
     assert about["engine"] == "kinetic" and about["clock"] == "exact" and about["why"]
     assert 32 <= about["bytes_per_arm"] <= 96
-    assert sb.CUCB(sb.Uniform(10, 3)).describe()["engine"] == "resolve"
+    assert sb.CUCB(sb.Uniform(5, 3)).describe()["engine"] == "resolve"
 
 
 # Mean and standard error of 40 runs of a numpy loop (argsort of all indices each round, numpy's own generator).
