@@ -12,6 +12,7 @@ from scipy import stats
 
 import semibandit as sb
 from random_matroids import RANDOM
+from semibandit.policies._posterior_groups import COLD, LIVE, LOSSES, WINS, set_level
 from semibandit.testing import check_policy
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(2000)
@@ -69,6 +70,37 @@ def test_selection_frequencies_are_exact(state, rank, sampler):
     n = 8000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
     assert agrees(seen, exact_probabilities(wins, losses, rank), n) > 1e-3
+
+
+@pytest.mark.parametrize("x0", [0.3, 0.6, 0.8, 0.97])
+@pytest.mark.parametrize("state", [1, 3, 4, 5])
+def test_skipping_over_cold_groups_changes_no_frequency(state, x0):
+    """At any level, also one that most rounds end below."""
+    wins, losses = STATES[state]
+    policy = sb.CTS(sb.Uniform(len(wins), 2), sampler="grouped", seed=100 + state)
+    feed(policy, wins, losses)
+    set_level(policy._groups, x0)
+    policy._check()
+    n = 8000
+    seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
+    assert policy._groups.level[0] == x0
+    assert agrees(seen, exact_probabilities(wins, losses, 2), n) > 1e-3
+    policy._check()
+
+
+def test_the_level_is_found_and_most_groups_are_skipped():
+    policy = sb.CTS(sb.Uniform(4000, 3), sampler="grouped", seed=1)
+    rng = np.random.default_rng(1)
+    arms = np.repeat(np.arange(4000), rng.integers(1, 60, 4000))
+    policy.update(arms, (rng.random(len(arms)) < 0.3 + 0.4 * (arms % 7 == 0)).astype(float))
+    for _ in range(200):
+        policy.select()
+    policy._check()
+    groups = policy._groups
+    assert 0.5 < groups.level[0] < 1.0
+    cold = groups.info[groups.table[groups.table >= 0], COLD].sum()
+    assert cold > 0.8 * groups.meta[LIVE] > 400
+    assert groups.rate.sum() < 40
 
 
 @pytest.mark.parametrize("sampler", ["plain", "grouped"])
@@ -254,14 +286,25 @@ def test_grouping_is_refused_where_it_would_not_be_exact():
 
 
 @pytest.mark.slow
-def test_grouped_is_a_hundred_times_faster_at_a_million_arms():
-    matroid = sb.Uniform(1_000_000, 10)
-    env = sb.Bernoulli(matroid, np.random.default_rng(0).beta(1, 3, 1_000_000), seed=1)
+@pytest.mark.parametrize("state", ["after 30,000 rounds", "all arms known"])
+def test_grouped_is_a_hundred_times_faster_at_a_million_arms(state):
+    n = 1_000_000
+    matroid = sb.Uniform(n, 10)
+    rng = np.random.default_rng(0)
+    env = sb.Bernoulli(matroid, rng.beta(1, 3, n), seed=1)
     grouped = sb.CTS(matroid, sampler="grouped", seed=2)
-    sb.simulate(grouped, env, rounds=30_000)
+    if state == "all arms known":
+        # Tens of thousands of different posteriors, written in place of ten million rewards.
+        grouped.delete(np.arange(n))
+        seen = rng.geometric(1 / 30, n)
+        grouped._arm[:, WINS] = rng.binomial(seen, env.means)
+        grouped._arm[:, LOSSES] = seen - grouped._arm[:, WINS]
+        grouped.insert(np.arange(n))
+        sb.simulate(grouped, env, rounds=1000)
+    else:
+        sb.simulate(grouped, env, rounds=30_000)
     plain = sb.CTS(matroid, sampler="plain", seed=2)
     plain._arm[:] = grouped._arm
-    plain.records[:] = grouped.records
     plain.select()
 
     def seconds_a_round(policy, rounds):
@@ -273,5 +316,7 @@ def test_grouped_is_a_hundred_times_faster_at_a_million_arms():
 
     fast, slow = seconds_a_round(grouped, 3000), seconds_a_round(plain, 10)
     groups = grouped.describe()["groups"]
-    print(f"plain {1e6 * slow:,.0f} us, grouped {1e6 * fast:.1f} us, {groups} groups: {slow / fast:,.0f} x")
+    print(
+        f"{state}: plain {1e6 * slow:,.0f} us, grouped {1e6 * fast:.1f} us, {groups} groups: {slow / fast:,.0f} x"
+    )
     assert slow / fast > 100

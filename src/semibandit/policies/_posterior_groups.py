@@ -2,14 +2,14 @@
 
 Arms of one group are exchangeable, so that a sampler may draw for the group and then name members at random. All is
 kept in flat arrays: a group's members in a block whose length is a power of two (blocks are split and reused), groups
-found by an open hash table, and the groups of a class linked in a list, those of arms that won lately in front.
+found by an open hash table, and the groups of a class linked in two lists, hot and cold, late winners in front.
+Cold groups hardly ever reach the level x0 and have a rate of doing so; sums of rates let a round skip over them.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,19 @@ from semibandit.policies._beta import log_beta
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
 GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
-SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, DRAWN = 0, 1, 2, 3, 4, 5, 6, 7, 8
-ENTROPY, LOG_BETA = 0, 1
+SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, DRAWN, COLD, SEEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+N_COLUMNS = 11
+ENTROPY, LOG_BETA, SIGMA = 0, 1, 2
+# Of `level`: x0 and its logarithms, mean and spread of the thresholds of late rounds, rounds, and work beyond need.
+X0, LOG_X0, LOG_Y0, MEAN, SPREAD, ROUNDS, EXCESS = 0, 1, 2, 3, 4, 5, 6
 TOP, FREE, LIVE, USED = 0, 1, 2, 3
 
-_N_LOGS = 48
+# A group is cold when one of its arms reaches x0 with a probability below this.
+_COLD_BELOW = 0.2
+# Rates are summed over blocks of 2^6 and of 2^12.
+SHORT, LONG = 6, 12
+
+N_LOGS = 48
 _A = np.uint64(0x9E3779B97F4A7C15)
 _B = np.uint64(0xD1342543DE82EF95)
 _C = np.uint64(0xF1357AEA2E62A9C5)
@@ -32,7 +40,11 @@ _32 = np.uint64(32)
 
 
 class Groups(NamedTuple):
-    """State for kernels. `population` counts the present arms of each class."""
+    """State for kernels. `population` counts the present arms of each class.
+
+    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. Only a single class ever has
+    cold groups; where there are more the arrays of rates are empty.
+    """
 
     arm: IntArray
     classes: IntArray
@@ -44,6 +56,10 @@ class Groups(NamedTuple):
     head: IntArray
     population: IntArray
     meta: IntArray
+    level: FloatArray
+    rate: FloatArray
+    short: FloatArray
+    long: FloatArray
 
 
 @kernel
@@ -56,7 +72,7 @@ def _home(g, c, wins, losses):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(g, c, wins, losses):  # type: ignore[no-untyped-def]
+def find(g, c, wins, losses):  # type: ignore[no-untyped-def]
     """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
     slot = _home(g, c, wins, losses)
     while True:
@@ -72,7 +88,7 @@ def _find(g, c, wins, losses):  # type: ignore[no-untyped-def]
 def _forget(g, k):  # type: ignore[no-untyped-def]
     """Take group k out of the table; later ones of its run move up. Expected O(1)."""
     mask = g.table.shape[0] - 1
-    hole = _find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
+    hole = find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
     slot = hole
     while True:
         slot = (slot + 1) & mask
@@ -89,10 +105,10 @@ def _forget(g, k):  # type: ignore[no-untyped-def]
 @kernel
 def rebuild_table(g):  # type: ignore[no-untyped-def]
     """Fill the (empty) table with all live groups. O(groups)."""
-    for c in range(g.head.shape[0]):
-        k = g.head[c]
+    for i in range(g.head.shape[0]):
+        k = g.head[i]
         while k >= 0:
-            g.table[_find(g, c, g.info[k, G_WINS], g.info[k, G_LOSSES])] = k
+            g.table[find(g, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])] = k
             k = g.info[k, NEXT]
 
 
@@ -106,7 +122,7 @@ def _release(g, start, log):  # type: ignore[no-untyped-def]
 @kernel
 def _claim(g, log):  # type: ignore[no-untyped-def]
     """A block of 2^log places, or -1 if the member array must grow first. O(log K)."""
-    for have in range(log, _N_LOGS):
+    for have in range(log, N_LOGS):
         start = g.blocks[have]
         if start >= 0:
             g.blocks[have] = g.members[start]
@@ -123,27 +139,91 @@ def _claim(g, log):  # type: ignore[no-untyped-def]
 
 @kernel
 def unlink(g, k):  # type: ignore[no-untyped-def]
-    """Take group k out of its class's list. O(1)."""
+    """Take group k out of its list. O(1)."""
     before = g.info[k, PREV]
     after = g.info[k, NEXT]
     if before >= 0:
         g.info[before, NEXT] = after
     else:
-        g.head[g.info[k, CLASS]] = after
+        g.head[2 * g.info[k, CLASS] + g.info[k, COLD]] = after
     if after >= 0:
         g.info[after, PREV] = before
 
 
 @kernel
 def link_first(g, k):  # type: ignore[no-untyped-def]
-    """Put group k at the front of its class's list. O(1)."""
-    c = g.info[k, CLASS]
+    """Put group k at the front of its list. O(1)."""
+    c = 2 * g.info[k, CLASS] + g.info[k, COLD]
     first = g.head[c]
     g.info[k, PREV] = -1
     g.info[k, NEXT] = first
     if first >= 0:
         g.info[first, PREV] = k
     g.head[c] = k
+
+
+@kernel
+def _refresh(g, k):  # type: ignore[no-untyped-def]
+    """Sum the blocks of group k anew: no rounding errors pile up. O(2^6)."""
+    block = k >> SHORT
+    total = 0.0
+    for i in range(block << SHORT, (block + 1) << SHORT):
+        total += g.rate[i]
+    g.short[block] = total
+    block = block >> (LONG - SHORT)
+    total = 0.0
+    first = block << (LONG - SHORT)
+    for i in range(first, min(first + (1 << (LONG - SHORT)), g.short.shape[0])):
+        total += g.short[i]
+    g.long[block] = total
+
+
+@kernel
+def _set_rate(g, k):  # type: ignore[no-untyped-def]
+    """Note that the size of group k changed. O(2^6) for a cold group."""
+    if g.info[k, COLD]:
+        g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+        _refresh(g, k)
+
+
+@kernel
+def _classify(g, k):  # type: ignore[no-untyped-def]
+    """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
+
+    SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
+    """
+    wins = float(g.info[k, G_WINS])
+    losses = float(g.info[k, G_LOSSES])
+    g.info[k, COLD] = 0
+    g.const[k, SIGMA] = 0.0
+    if wins < g.level[X0] * (wins + losses + 1.0):
+        bound = math.exp(wins * g.level[LOG_X0] + (losses + 1.0) * g.level[LOG_Y0] - g.const[k, ENTROPY])
+        if bound < _COLD_BELOW:
+            g.info[k, COLD] = 1
+            g.const[k, SIGMA] = -math.log1p(-bound)
+
+
+@kernel
+def set_level(g, x0):  # type: ignore[no-untyped-def]
+    """Sort the groups of the only class into hot and cold at a new level. O(groups)."""
+    g.level[X0] = x0
+    if x0 > 0.0:
+        g.level[LOG_X0] = math.log(x0)
+        g.level[LOG_Y0] = math.log1p(-x0)
+    hot = g.head[0]
+    cold = g.head[1]
+    g.head[0] = -1
+    g.head[1] = -1
+    for i in range(2):
+        k = hot if i == 0 else cold
+        while k >= 0:
+            after = g.info[k, NEXT]
+            _classify(g, k)
+            link_first(g, k)
+            g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+            k = after
+    for k in range(0, g.rate.shape[0], 1 << SHORT):
+        _refresh(g, k)
 
 
 @kernel
@@ -167,10 +247,12 @@ def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
     g.info[k, DRAWN] = 0
+    g.info[k, SEEN] = 0
     m = wins + losses + 1.0
     p = wins / m
     g.const[k, ENTROPY] = (wins * math.log(p) if wins > 0 else 0.0) + (losses + 1.0) * math.log1p(-p)
     g.const[k, LOG_BETA] = log_beta(wins + 1.0, losses + 1.0)
+    _classify(g, k)
     link_first(g, k)
     return k
 
@@ -188,6 +270,7 @@ def leave(g, arm):  # type: ignore[no-untyped-def]
     g.arm[arm, GROUP] = -1
     g.info[k, SIZE] = last
     g.population[g.info[k, CLASS]] -= 1
+    _set_rate(g, k)
     log = g.info[k, LOG]
     if last == 0:
         _forget(g, k)
@@ -210,7 +293,7 @@ def join(g, arm):  # type: ignore[no-untyped-def]
     c = g.classes[arm]
     wins = g.arm[arm, WINS]
     losses = g.arm[arm, LOSSES]
-    slot = _find(g, c, wins, losses)
+    slot = find(g, c, wins, losses)
     k = g.table[slot]
     if k < 0:
         k = _open_group(g, slot, c, wins, losses, 0)
@@ -232,6 +315,7 @@ def join(g, arm):  # type: ignore[no-untyped-def]
     g.arm[arm, PLACE] = size
     g.info[k, SIZE] = size + 1
     g.population[c] += 1
+    _set_rate(g, k)
     return True
 
 
@@ -286,7 +370,7 @@ def fill(g, order, count):  # type: ignore[no-untyped-def]
         log = 0
         while (1 << log) < n:
             log += 1
-        k = _open_group(g, _find(g, c, 0, 0), c, 0, 0, log)
+        k = _open_group(g, find(g, c, 0, 0), c, 0, 0, log)
         for i in range(n):
             arm = order[at + i]
             g.members[g.info[k, START] + i] = arm
@@ -295,100 +379,3 @@ def fill(g, order, count):  # type: ignore[no-untyped-def]
         g.info[k, SIZE] = n
         g.population[c] = n
         at += n
-
-
-def new_groups(arm: IntArray, classes: IntArray, n_classes: int) -> Groups:
-    """Groups of arms that were all never pulled. O(K)."""
-    count = np.bincount(classes, minlength=n_classes).astype(np.int64)
-    room = int(sum(1 << int(n - 1).bit_length() for n in count if n > 0))
-    n_groups = max(64, 2 * n_classes)
-    groups = Groups(
-        arm=arm,
-        classes=classes,
-        info=np.zeros((n_groups, 9), dtype=np.int64),
-        const=np.zeros((n_groups, 2)),
-        table=np.full(_table_size(n_groups), -1, dtype=np.int64),
-        members=np.zeros(room + 64, dtype=np.int64),
-        blocks=np.full(_N_LOGS, -1, dtype=np.int64),
-        head=np.full(n_classes, -1, dtype=np.int64),
-        population=np.zeros(n_classes, dtype=np.int64),
-        meta=np.array([0, -1, 0, 0], dtype=np.int64),
-    )
-    fill(groups, np.argsort(classes, kind="stable").astype(np.int64, copy=False), count)
-    return groups
-
-
-def _table_size(n_groups: int) -> int:
-    return 1 << (2 * n_groups - 1).bit_length()
-
-
-def with_room(groups: Groups, n: int) -> Groups:
-    """`groups` with room for n more of them: the same object, or one with longer arrays. Amortised O(n)."""
-    have = len(groups.info)
-    # Never more groups than arms.
-    need = min(int(groups.meta[LIVE]) + n, len(groups.arm))
-    if need <= have:
-        return groups
-    want = max(2 * have, need)
-    info, const = np.zeros((want, 9), dtype=np.int64), np.zeros((want, 2))
-    info[:have], const[:have] = groups.info, groups.const
-    grown = groups._replace(info=info, const=const, table=np.full(_table_size(want), -1, dtype=np.int64))
-    rebuild_table(grown)
-    return grown
-
-
-def with_places(groups: Groups) -> Groups:
-    """`groups` with a member array twice as long. O(K), amortised O(1) a move."""
-    members = np.zeros(2 * len(groups.members), dtype=np.int64)
-    members[: len(groups.members)] = groups.members
-    return groups._replace(members=members)
-
-
-def copy_groups(groups: Groups, arm: IntArray) -> Groups:
-    """An independent copy over `arm`, which holds the same values. O(K)."""
-    copies: dict[str, Any] = {name: value.copy() for name, value in groups._asdict().items()}
-    copies["arm"], copies["classes"] = arm, groups.classes
-    return Groups(**copies)
-
-
-def check_groups(g: Groups, present: Any) -> None:
-    """Assert all invariants; `present` is the mask of arms that are in play. O(K)."""
-    assert np.array_equal(g.arm[:, GROUP] >= 0, present)
-    seen: set[int] = set()
-    spans = []
-    live = 0
-    for c in range(len(g.head)):
-        k, before, people = int(g.head[c]), -1, 0
-        while k >= 0:
-            row = g.info[k]
-            assert row[PREV] == before and row[CLASS] == c and row[DRAWN] == 0
-            size, start, log = int(row[SIZE]), int(row[START]), int(row[LOG])
-            assert 1 <= size <= 1 << log
-            for i in range(size):
-                arm = int(g.members[start + i])
-                assert arm not in seen
-                seen.add(arm)
-                assert g.arm[arm].tolist() == [k, i, row[G_WINS], row[G_LOSSES]]
-                assert g.classes[arm] == c
-            spans.append((start, start + (1 << log)))
-            people += size
-            live += 1
-            before, k = k, int(row[NEXT])
-        assert people == g.population[c]
-    assert len(seen) == int(np.sum(present)) and live == g.meta[LIVE]
-    held = g.table[g.table >= 0]
-    assert len(held) == live == len(np.unique(held))
-    for k in held.tolist():
-        assert g.table[_find(g, *(int(g.info[k, x]) for x in (CLASS, G_WINS, G_LOSSES)))] == k
-    for log in range(_N_LOGS):
-        start = int(g.blocks[log])
-        while start >= 0:
-            spans.append((start, start + (1 << log)))
-            start = int(g.members[start])
-    spans.sort()
-    assert all(one[1] == two[0] for one, two in pairwise(spans))
-    assert not spans or (spans[0][0] == 0 and spans[-1][1] == g.meta[TOP])
-    free, k = 0, int(g.meta[FREE])
-    while k >= 0:
-        free, k = free + 1, int(g.info[k, NEXT])
-    assert free + live == g.meta[USED] <= len(g.info)

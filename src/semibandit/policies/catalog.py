@@ -87,7 +87,7 @@ POLICIES: dict[str, PolicyEntry] = {
         PolicyEntry(
             "cts",
             CTS,
-            "O(G + D sqrt N) a round for G different posteriors (uniform, partition); O(K) for other classes",
+            "looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
             "regret O(sum of log T / gap) for every matroid, if arms are independent",
             "Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
         ),

@@ -17,23 +17,16 @@ from semibandit.policies._posterior_groups import (
     LOSSES,
     WINS,
     Groups,
-    check_groups,
-    copy_groups,
     count_all,
     join_all,
     leave_all,
     move_all,
-    new_groups,
-    with_places,
-    with_room,
 )
+from semibandit.policies._posterior_room import check_groups, copy_groups, new_groups, with_places, with_room
 from semibandit.policies._random import new_state
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped")
-
-# From how many arms on "auto" takes the grouped sampler (measured with tests/test_cts.py).
-GROUPED_FROM = 32
 
 
 class CTS(CountingPolicy):
@@ -62,11 +55,14 @@ class CTS(CountingPolicy):
     -----
     *Grouped.* Arms with the same successes and failures are exchangeable. They are kept in groups; a round draws the
     largest samples of each group as order statistics, leaves a group as soon as it cannot reach the best D seen so far,
-    and names members of the winning groups at random. The law of the played base is that of the plain sampler, up
-    to the rounding of floats.
+    and names members of the winning groups at random. For uniform matroids most groups are not even looked at: a
+    Poisson process jumps to those that may reach the level that late rounds ended at. The law of the played base is that
+    of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
 
-    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: O(G + D sqrt(N)) a round for G different
-    posteriors (per class of a partition), a few nanoseconds each unless they compete; O(1) amortised an arm updated.
+    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: a group that competes costs O(sqrt(N)), one that
+    does not a few nanoseconds. Uniform: expected O(D) groups a round, one step for 4,096 more, and a pass over all G
+    groups when the level is set anew or missed, both rare. Partition: all G groups a round. O(1) amortised an arm
+    updated. At K = 10^6, D = 10 a round was measured at 500 to 6,000 times the speed of the plain sampler.
 
     Regret: O(sum of log T / gap) for matroids (Wang and Chen 2018), for rewards that are independent between arms.
 
@@ -128,8 +124,6 @@ class CTS(CountingPolicy):
             return sampler, "asked for"
         if not fits or self.posterior != "beta":
             return "plain", "grouping serves the Beta posterior on uniform and partition matroids"
-        if self.n_arms < GROUPED_FROM:
-            return "plain", f"K = {self.n_arms}: sampling so few arms is faster"
         return "grouped", "arms with the same posterior are drawn together"
 
     def _open_groups(self) -> Groups:
