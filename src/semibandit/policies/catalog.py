@@ -15,10 +15,14 @@ from typing import Any
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
+from semibandit.policies.baselines import EpsilonGreedy, Greedy, Oracle, Random
+from semibandit.policies.cts import CTS
 from semibandit.policies.cucb import CUCB
 from semibandit.policies.discounted import DiscountedCUCB
 from semibandit.policies.faster_cucb import FasterCUCB
+from semibandit.policies.fpl import FPL
 from semibandit.policies.kl_osm import KLOSM
+from semibandit.policies.maub import MAUB
 from semibandit.policies.sliding_window import SlidingWindowCUCB
 
 # Parameters that are not options: the caller fills them in.
@@ -79,6 +83,55 @@ POLICIES: dict[str, PolicyEntry] = {
             "that of cucb; O(K) every 139 / (1 - discount) rounds",
             "for rewards that change: old feedback counts less",
             "Kocsis and Szepesvari 2006; Garivier and Moulines 2011",
+        ),
+        PolicyEntry(
+            "cts",
+            CTS,
+            "looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
+            "regret O(sum of log T / gap) for every matroid, if arms are independent",
+            "Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
+        ),
+        PolicyEntry(
+            "maub",
+            MAUB,
+            "O(K) to O(K D) a round; independence tests only when the leader changes",
+            "none claimed: our reading of the paper's abstract",
+            "after Delage and Gaudel 2025; Combes and Proutiere 2014",
+        ),
+        PolicyEntry(
+            "fpl",
+            FPL,
+            "O(K) a draw, up to 1 + cap draws a round",
+            "regret O(D sqrt(K T log K)), rewards chosen by an adversary",
+            "Neu and Bartok 2013",
+        ),
+        PolicyEntry(
+            "epsilon-greedy",
+            EpsilonGreedy,
+            "as greedy, or as random",
+            "fixed epsilon: linear regret; decaying: O(log T) if decay is large enough",
+            "Auer, Cesa-Bianchi and Fischer 2002",
+        ),
+        PolicyEntry(
+            "greedy",
+            Greedy,
+            "an update of the engine for each arm played; no pass over all arms",
+            "none: it can be stuck for ever",
+            "folklore",
+        ),
+        PolicyEntry(
+            "random",
+            Random,
+            "O(D) a round (uniform, partition); O(K) for other classes",
+            "none: linear regret, the yardstick from above",
+            "folklore",
+        ),
+        PolicyEntry(
+            "oracle",
+            Oracle,
+            "O(D) a round",
+            "no regret: it is told the means",
+            "folklore",
         ),
     )
 }
