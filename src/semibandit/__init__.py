@@ -43,6 +43,7 @@ _EXPORTS: dict[str, str] = {
     "RewardError": "semibandit.errors",
     "ParameterError": "semibandit.errors",
     "ClockError": "semibandit.errors",
+    "ExperimentError": "semibandit.errors",
     "MissingExtraError": "semibandit.errors",
     "FileError": "semibandit.errors",
     "load": "semibandit.persistence",
@@ -60,6 +61,7 @@ __all__ = [
     "DiscountedCUCB",
     "Drifting",
     "Environment",
+    "ExperimentError",
     "FasterCUCB",
     "FileError",
     "Gaussian",
@@ -117,6 +119,7 @@ if TYPE_CHECKING:
     from semibandit.errors import (
         ArmError,
         ClockError,
+        ExperimentError,
         FileError,
         MatroidError,
         MissingExtraError,
