@@ -247,7 +247,7 @@ def test_ticks_are_round_numbers_inside_the_range() -> None:
     assert [short(v) for v in (0.5, 300, 5000, 20_000, 1e6, 2.5e9)] == [
         "0.5",
         "300",
-        "5000",
+        "5k",
         "20k",
         "1M",
         "2.5G",

@@ -22,7 +22,7 @@ import click
     metavar="NAME[:OPTION=VALUE,...]",
     help="Who learns.  [default: cucb, its width set to the noise]",
 )
-@click.option("--rounds", type=click.IntRange(1), help="[default: 10000; list: 20000]")
+@click.option("--rounds", type=click.IntRange(1), default=20_000, show_default=True)
 @click.option("--frames", type=click.IntRange(2, 500), default=60, show_default=True)
 @click.option(
     "--nodes", type=click.IntRange(3, 500), default=30, show_default=True, help="Nodes of the network."
@@ -35,7 +35,7 @@ def command(
     kind: str,
     out: Path,
     policy: str | None,
-    rounds: int | None,
+    rounds: int,
     frames: int,
     nodes: int,
     arms: int,
@@ -67,9 +67,8 @@ def command(
     else:
         env = random_list(arms, rank, seed) if dataset is None else _load(dataset)
         spec = policy or "cucb:exploration=0.5"
-    n = rounds or (10_000 if kind == "network" else 20_000)
-    player = make_policy(spec, env.matroid, env.reward_range, seed, {"horizon": n, "means": env.means})
-    recording = record(player, env, n, frames)
+    player = make_policy(spec, env.matroid, env.reward_range, seed, {"horizon": rounds, "means": env.means})
+    recording = record(player, env, rounds, frames, label=spec)
     if page and kind == "network":
         out.write_text(network_page(recording, positions), encoding="utf-8")
     elif page:

@@ -186,7 +186,8 @@ def _pairs(world: World, repeats: int) -> str:
             kind = (' class="good"' if mean < 0 else ' class="bad"') if sure else ""
             spread = "" if half is None else f' <span class="soft">± {number(half, 2)}</span>'
             cells.append(f"<td{kind}>{_signed(mean)}{spread}</td>")
-        rows.append(f'<tr><td class="name">{_dot(i)}{escape(one.label)}</td>{"".join(cells)}</tr>')
+        name = f'{_dot(i)}<span class="label">{escape(one.label)}</span>'
+        rows.append(f'<tr><td class="name">{name}</td>{"".join(cells)}</tr>')
     note = (
         "Regret of the row less that of the column, repeat by repeat (they share the rewards), with half of the "
         "95 % interval. Coloured where the interval leaves out 0: green if the row lost less. Each interval holds by "
@@ -194,7 +195,8 @@ def _pairs(world: World, repeats: int) -> str:
         if repeats > 1
         else "Regret of the row less that of the column in the only repeat."
     )
-    table = f'<table><thead><tr><th class="left">less</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    head = f'<thead><tr><th class="left">row \u2212 column</th>{head}</tr></thead>'
+    table = f'<table class="pairs">{head}<tbody>{"".join(rows)}</tbody></table>'
     return f'<h3>Differences in pairs</h3><div class="scroll">{table}</div><p class="soft">{note}</p>'
 
 

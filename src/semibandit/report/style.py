@@ -39,7 +39,7 @@ th { color: var(--soft); font-weight: 600; }
 .left { text-align: left; }
 .good { color: var(--good); }
 .bad { color: var(--bad); }
-td.name { white-space: normal; min-width: 120px; max-width: 340px; overflow-wrap: anywhere;
+td.name { white-space: normal; min-width: 150px; max-width: 340px; overflow-wrap: break-word;
   text-align: left; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; list-style: none; margin: 4px 0 0; padding: 0;
   font-size: 14px; }
@@ -78,7 +78,8 @@ SCALES = (("linear", "linear"), ("semi", "log rounds"), ("log", "log\u2013log"))
 REPORT_CSS = """
 .chart.scaled { display: none; }
 @media (min-width: 701px) { SHOWN { display: block; } }
-@media (max-width: 700px) { SLIM { display: block; } h1 { font-size: 22px; } th, td { padding-right: 10px; } }
+@media (max-width: 700px) { SLIM { display: block; } h1 { font-size: 22px; } th, td { padding-right: 10px; }
+  .pairs td.name { min-width: 0; } .pairs .label { display: none; } }
 @media print { button { display: none; } }
 """.replace(
     "SHOWN", ", ".join(f'body[data-scale="{name}"] .chart.{name}.wide' for name, _ in SCALES)

@@ -68,9 +68,9 @@ class Axis:
 
 def short(value: float) -> str:
     """A tick's number: 0.5, 300, 20k, 1M."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / (1e3 if unit == 'k' else size):g}{unit}"
+            return f"{value / size:g}{unit}"
     return f"{value:g}"
 
 

@@ -19,8 +19,8 @@ _LONGEST = 200
 
 _STYLE = """
 main { max-width: 900px; }
-.strip { max-width: 560px; }
-.list { max-width: 640px; }
+.strip { max-width: 460px; }
+.list { max-width: 520px; }
 .watch { display: flex; gap: 12px; align-items: center; margin: 10px 0 2px; }
 .watch input { flex: 1; min-width: 0; accent-color: var(--c0); }
 #caption { font-variant-numeric: tabular-nums; min-height: 3em; }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from semibandit._records import FloatArray
 from semibandit.plots import FAINT, INK, OURS, RIVAL, _figure, _save
@@ -29,14 +30,20 @@ def save_animation(recording: Recording, path: str | Path, positions: Any = None
     """All frames as a GIF that repeats, the last one held for a while."""
     from PIL import Image
 
-    pictures = []
+    shots = []
     tall = 4.1 if positions is not None else max(3.4, 0.22 * recording.env.n_arms)
+    figure, axis = _figure(6.4, tall)
+    figure.set_dpi(100)
     for frame in recording.frames:
-        figure, axis = _figure(6.4, tall)
+        axis.clear()
         _draw(axis, recording, frame, positions)
-        out = io.BytesIO()
-        figure.savefig(out, dpi=100, format="png")
-        pictures.append(Image.open(out).convert("RGB").quantize(48, dither=Image.Dither.NONE))
+        figure.canvas.draw()
+        figure.set_layout_engine("none")  # laid out once: nothing moves but what is learnt
+        shots.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()))
+    # One set of colours for all frames, or a colour that is rare in a frame would change there.
+    some = np.vstack([np.asarray(shots[i]) for i in (0, len(shots) // 2, -1)])
+    palette = Image.fromarray(some).quantize(64, dither=Image.Dither.NONE)
+    pictures = [shot.quantize(palette=palette, dither=Image.Dither.NONE) for shot in shots]
     lengths = [_MILLISECONDS] * (len(pictures) - 1) + [_HOLD]
     pictures[0].save(
         Path(path), save_all=True, append_images=pictures[1:], duration=lengths, loop=0, optimize=True
@@ -96,6 +103,8 @@ def _draw_list(axis: Any, recording: Recording, frame: Frame) -> None:
     axis.axhline(len(best) - 0.5, color="#777777", linewidth=0.8, linestyle="--")
     axis.set_yticks(range(len(order)), [f"arm {k}" for k in order], fontsize=8)
     axis.set_ylim(len(order) - 0.4, -0.6)
-    axis.set_xlim(low, high)
+    axis.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    axis.set_axisbelow(True)
+    axis.grid(True, axis="x", color=FAINT, linewidth=0.6)
     axis.grid(False, axis="y")
     axis.set_xlabel("mean (dot), upper index (bar), true mean (tick)", fontsize=9)

@@ -58,8 +58,13 @@ class Recording:
         )
 
 
-def record(policy: Policy, env: Environment, rounds: int, frames: int = 60) -> Recording:
-    """Let `policy` play `rounds` rounds in `env` and keep about `frames` of them, log-spaced. O(rounds + frames K)."""
+def record(
+    policy: Policy, env: Environment, rounds: int, frames: int = 60, label: str | None = None
+) -> Recording:
+    """Let `policy` play `rounds` rounds in `env` and keep about `frames` of them, log-spaced. O(rounds + frames K).
+
+    `label` names the policy in what is made of the recording.
+    """
     for name, value in (("rounds", rounds), ("frames", frames)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ParameterError(f"{name} must be a positive integer, got {value!r}")
@@ -74,7 +79,7 @@ def record(policy: Policy, env: Environment, rounds: int, frames: int = 60) -> R
         if t in marks:
             kept.append(_frame(policy, t, arms, regret))
         policy.update(arms, env.draw(arms, policy.t))
-    return Recording(policy.name, env, env.optimal_base.tolist(), kept)
+    return Recording(label or policy.name, env, env.optimal_base.tolist(), kept)
 
 
 def _frame(policy: Policy, t: int, arms: Any, regret: float) -> Frame:

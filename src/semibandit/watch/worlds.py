@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from semibandit.environments import Environment
 
 # Rewards of the network lie within half of this of their mean; CUCB's constant 1.5 shrinks with its square.
-NOISE = 0.2
+NOISE = 0.4
 EXPLORATION = 1.5 * NOISE**2
 _CANDIDATES = 12
 _WIDE = 1.6
@@ -43,8 +43,8 @@ def random_network(nodes: int = 30, seed: int = 0) -> tuple[Environment, FloatAr
         positions[i] = tries[int(apart.argmax())]
     edges = _gabriel(positions)
     length = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
-    luck = rng.uniform(-0.12, 0.12, len(edges))
-    means = np.clip(0.85 - 0.6 * length / length.max() + luck, NOISE / 2, 1.0 - NOISE / 2)
+    luck = rng.uniform(-0.1, 0.1, len(edges))
+    means = np.clip(0.8 - 0.5 * length / length.max() + luck, NOISE / 2, 1.0 - NOISE / 2)
     return UniformNoise(Graphic(edges, n_vertices=nodes), means, width=NOISE, seed=seed), positions
 
 
