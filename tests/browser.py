@@ -67,7 +67,6 @@ class Browser:
         self._session: str | None = None
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.loaded = False
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -123,8 +122,6 @@ class Browser:
             self.complaints.append(f"log: {about['entry']}")
         elif method == "Network.requestWillBeSent":
             self.requests.append(about["request"]["url"])
-        elif method == "Page.loadEventFired":
-            self.loaded = True
 
     def open(self, file: Path, width: int, height: int = 900, dark: bool = False, fragment: str = "") -> None:
         """Load a local file in a window of this size and wait until it is there."""
@@ -137,15 +134,15 @@ class Browser:
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
+        address = file.resolve().as_uri() + fragment
         self.call("Page.navigate", url="about:blank")
-        self.loaded = False
-        self.call("Page.navigate", url=file.resolve().as_uri() + fragment)
+        self.call("Page.navigate", url=address)
+        # Events of the blank page may still be on their way, so the page itself is asked.
+        there = f"location.href === {json.dumps(address)} && document.readyState === 'complete'"
         limit = time.monotonic() + 60
-        while not self.loaded:
+        while not self.run(there):
             assert time.monotonic() < limit, "the page does not load"
-            for event in self._messages(limit):
-                self._note(event)
-        self.run("1")
+            time.sleep(0.02)
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

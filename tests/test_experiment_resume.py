@@ -92,6 +92,9 @@ def interrupted_run(file: Path, out: Path, workers: int, total: int, steps: int)
         assert nobody_left(run.pid), "workers end with their parent"
         assert before + 2 <= finished(out) < total
         assert not (out / "results.parquet").exists()
+    if workers == 1:
+        assert run_experiment(load_experiment(file), out).found >= 2 * steps
+        return
     last = start(file, out, workers)
     printed, told = last.communicate(timeout=600)
     assert last.returncode == 0, told

@@ -175,13 +175,15 @@ def test_a_single_round(tmp_path: Path) -> None:
 
 def test_report_and_figures(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    done = call(
-        "report", str(folder), "--out", str(tmp_path / "r.html"), "--figures", str(tmp_path / "figures")
-    )
+    first, _, rest = TEXT.partition("[[instance]]\nmatroid")
+    small = first + rest[rest.index("[[policy]]") :]
+    run_experiment(parse_experiment(small), tmp_path / "small")
+    out = tmp_path / "r.html"
+    done = call("report", str(tmp_path / "small"), "--out", str(out), "--figures", str(tmp_path / "figures"))
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     made = sorted((tmp_path / "figures").iterdir())
-    assert len(made) == 2 * 5 * 2
+    assert len(made) == 5 * 2, "five figures of one instance, twice"
     assert all(one.read_bytes().startswith(PNG) for one in made if one.suffix == ".png")
     assert all("<svg" in one.read_text() for one in made if one.suffix == ".svg")
     assert call("report", str(folder)).exit_code == 0 and (folder / "report.html").is_file()

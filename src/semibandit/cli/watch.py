@@ -63,7 +63,7 @@ def command(
     positions: Any = None
     if kind == "network":
         env, positions = _network(dataset, nodes, seed)
-        spec = policy or ("cucb" if dataset else f"cucb:exploration={EXPLORATION}")
+        spec = policy or ("cucb" if dataset else f"cucb:exploration={EXPLORATION:g}")
     else:
         env = random_list(arms, rank, seed) if dataset is None else _load(dataset)
         spec = policy or "cucb:exploration=0.5"

@@ -71,7 +71,7 @@ def run_experiment(
         found = len(cells) - sum(cell.key in missing for cell in cells)
         waiting = [missing[key] for key in missing]
         try:
-            with _Bar(experiment.name, len(waiting), progress) as bar:
+            with _Bar(experiment.name, len(waiting), len({cell.key for cell in cells}), progress) as bar:
                 if workers == 1 or len(waiting) <= 1:
                     for cell in waiting:
                         with _about(cell, experiment):
@@ -181,13 +181,15 @@ def _versions() -> dict[str, Any]:
 class _Bar:
     """Cells finished and time left, on stderr."""
 
-    def __init__(self, name: str, total: int, wanted: bool | None) -> None:
-        shown = (sys.stderr.isatty() if wanted is None else wanted) and total > 0
+    def __init__(self, name: str, left: int, total: int, wanted: bool | None) -> None:
+        shown = (sys.stderr.isatty() if wanted is None else wanted) and left > 0
         self._make: Callable[[], Any] | None = None
         if shown:
             from tqdm import tqdm
 
-            self._make = lambda: tqdm(total=total, desc=name, unit="cell", smoothing=0.05, dynamic_ncols=True)
+            self._make = lambda: tqdm(
+                total=total, initial=total - left, desc=name, unit="cell", smoothing=0.05, dynamic_ncols=True
+            )
         self._bar: Any = None
 
     def __enter__(self) -> _Bar:

@@ -67,7 +67,7 @@ def _world(world: World, repeats: int) -> str:
             line_chart(
                 times, _SMALL, True, True, f"Time per round, {world.label}", "round", "microseconds a round"
             ),
-            "Time per round while learning: median of the repeats.",
+            "Time per round while learning, median of the repeats; the first rounds include the call of the kernel.",
         )
         if times
         else "",
@@ -195,7 +195,7 @@ def _pairs(world: World, repeats: int) -> str:
         if repeats > 1
         else "Regret of the row less that of the column in the only repeat."
     )
-    head = f'<thead><tr><th class="left">row \u2212 column</th>{head}</tr></thead>'
+    head = f'<thead><tr><th class="left"><span class="label">row \u2212 column</span></th>{head}</tr></thead>'
     table = f'<table class="pairs">{head}<tbody>{"".join(rows)}</tbody></table>'
     return f'<h3>Differences in pairs</h3><div class="scroll">{table}</div><p class="soft">{note}</p>'
 

@@ -79,7 +79,8 @@ REPORT_CSS = """
 .chart.scaled { display: none; }
 @media (min-width: 701px) { SHOWN { display: block; } }
 @media (max-width: 700px) { SLIM { display: block; } h1 { font-size: 22px; } th, td { padding-right: 10px; }
-  .pairs td.name { min-width: 0; } .pairs .label { display: none; } }
+  .pairs td.name { min-width: 0; } .pairs .label { display: none; }
+  .pairs td .soft { display: block; } }
 @media print { button { display: none; } }
 """.replace(
     "SHOWN", ", ".join(f'body[data-scale="{name}"] .chart.{name}.wide' for name, _ in SCALES)
