@@ -35,7 +35,9 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # Help
 
 
-@pytest.mark.parametrize("command", [(), ("run",), ("bench",), ("demo",), ("info",)])
+@pytest.mark.parametrize(
+    "command", [(), ("run",), ("report",), ("plot",), ("watch",), ("bench",), ("demo",), ("info",)]
+)
 def test_help_of_every_command(command: tuple[str, ...]) -> None:
     result = call(*command, "--help")
     assert result.exit_code == 0
@@ -44,10 +46,24 @@ def test_help_of_every_command(command: tuple[str, ...]) -> None:
 
 def test_the_main_help_lists_the_commands() -> None:
     output = call("--help").output
-    assert [name for name in ("demo", "run", "bench", "info") if f"\n  {name} " not in output] == []
+    assert [
+        name
+        for name in ("demo", "run", "report", "plot", "watch", "bench", "info")
+        if f"\n  {name} " not in output
+    ] == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["bench", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["report", "--help"],
+        ["watch", "--help"],
+        ["bench", "--help"],
+        ["--version"],
+    ],
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\n"

@@ -109,6 +109,16 @@ def test_regret_is_that_of_the_played_arms():
     assert np.allclose(result.regret, np.cumsum(lost))
 
 
+def test_rounds_to_record_at_may_be_listed():
+    matroid = sb.Uniform(9, 3)
+    env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, 9), seed=6)
+    every = sb.simulate(sb.CUCB(matroid), env.clone(), 50, record_every=1)
+    for path in ("compiled", "stepwise"):
+        some = sb.simulate(sb.CUCB(matroid), env.clone(), 50, record_every=[30, 7, 7], path=path)
+        assert some.rounds.tolist() == [7, 30, 50]
+        assert np.allclose(some.regret, every.regret[[6, 29, 49]])
+
+
 def test_compare_pairs_policies_and_leaves_them_alone():
     matroid = sb.Uniform(12, 2)
     env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, 12))
@@ -151,6 +161,9 @@ def test_user_environments_run_stepwise():
         ({"rounds": 0}, "rounds"),
         ({"rounds": 2.5}, "rounds"),
         ({"rounds": 5, "record_every": 0}, "record_every"),
+        ({"rounds": 5, "record_every": [2, 6]}, "record_every"),
+        ({"rounds": 5, "record_every": []}, "record_every"),
+        ({"rounds": 5, "record_every": "often"}, "record_every"),
         ({"rounds": 5, "path": "scenic"}, "scenic"),
     ],
 )

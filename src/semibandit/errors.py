@@ -32,6 +32,10 @@ class ClockError(SemibanditError, ValueError):
     """A confidence schedule went down, or is not supported by the chosen engine."""
 
 
+class ExperimentError(SemibanditError, ValueError):
+    """An experiment file or a folder of results is malformed; the message names the file, the line and the key."""
+
+
 class FileError(SemibanditError, ValueError):
     """A file is damaged, of another kind, of an unknown version, or has a malformed row; nothing of it was used."""
 

@@ -20,7 +20,7 @@ OURS, RIVAL, BARE, INK, FAINT = "#1257a6", "#c8601c", "#7a7a7a", "#222222", "#d8
 SERIES = ("#1257a6", "#c8601c", "#2a8a57", "#8a3f98", "#8c6d1f", "#b8324a", "#3f7f8c", "#5a5a5a")
 
 
-def _figure(width: float, height: float, columns: int = 1, **options: Any) -> tuple[Any, Any]:
+def _figure(width: float, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Any, Any]:
     """A figure drawn straight to a file, and its axes."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -31,7 +31,7 @@ def _figure(width: float, height: float, columns: int = 1, **options: Any) -> tu
         ) from None
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, columns, **options)
+    axes = figure.subplots(rows, columns, **options)
     for axis in np.ravel(axes):
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(True, which="major", color=FAINT, linewidth=0.6)

@@ -10,10 +10,13 @@ import click
 from semibandit import __version__
 from semibandit.errors import SemibanditError
 
-# command -> module that holds it under the same name with `_command`; loaded on first use
+# command -> module of this package that holds it as `command`; loaded on first use
 _COMMANDS = {
     "demo": "demo",
     "run": "run",
+    "report": "report",
+    "plot": "plot",
+    "watch": "watch",
     "bench": "bench_command",
     "policies": "policies",
     "curves": "curves",

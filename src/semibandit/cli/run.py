@@ -1,4 +1,4 @@
-"""`semibandit run`: policies against each other on one random instance."""
+"""`semibandit run`: policies against each other on one random instance, or an experiment in a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from semibandit.cli.options import instance_options
 
 
 @click.command("run")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @instance_options(arms=1_000, rank=10, env="bernoulli")
 @click.option(
     "--policy",
@@ -26,12 +27,21 @@ from semibandit.cli.options import instance_options
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Every checkpoint of every run, as a Parquet file."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Every checkpoint of every run, as a Parquet file; with FILE, the folder of results.",
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Regret over rounds, as a picture (.png, .svg)."
 )
+@click.option(
+    "--workers", type=click.IntRange(1), help="With FILE: processes to run in.  [default: all cores]"
+)
+@click.option("--check", is_flag=True, help="With FILE: only say whether it is right and what it would run.")
+@click.pass_context
 def command(
+    ctx: click.Context,
+    file: Path | None,
     matroid: str,
     arms: int,
     rank: int,
@@ -43,15 +53,27 @@ def command(
     as_json: bool,
     out: Path | None,
     plot: Path | None,
+    workers: int | None,
+    check: bool,
 ) -> None:
     """Play policies on a random instance and show regret and time per round.
+
+    With FILE, run the experiment that it describes (see docs/experiments.md). Ctrl-C keeps what is finished;
+    the same command goes on.
 
     Every policy meets the same rewards: the n-th reward of an arm is the same for all.
 
     \b
     semibandit run --matroid graphic --arms 2000 --rank 99 --rounds 20000 \\
         --policy cucb --policy cucb:engine=resolve --plot regret.png
+    semibandit run experiment.toml --workers 2
     """
+    if _with_file(ctx, file):
+        from semibandit.cli.run_file import run_file
+
+        assert file is not None
+        run_file(file, out, workers, check)
+        return
     from semibandit.cli.files import need, picture, writable
 
     if out is not None:
@@ -90,6 +112,25 @@ def command(
     ]
     if written:
         click.echo(f"\nwritten: {', '.join(written)}")
+
+
+def _with_file(ctx: click.Context, file: Path | None) -> bool:
+    """Whether a file is given; options that do not go with that are refused."""
+    from semibandit.errors import ParameterError
+
+    given = [
+        name
+        for name in ctx.params
+        if name != "file" and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    with_file = ("workers", "check", "out")
+    for name in given:
+        option = {"policies": "--policy", "as_json": "--json"}.get(name, f"--{name}")
+        if file is None and name in with_file[:2]:
+            raise ParameterError(f"{option} goes with an experiment file: semibandit run FILE {option}")
+        if file is not None and name not in with_file:
+            raise ParameterError(f"{option} does not go with an experiment file: say it in {file}")
+    return file is not None
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

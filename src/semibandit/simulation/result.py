@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,17 +12,19 @@ from semibandit._records import FloatArray, IntArray
 from semibandit.errors import MissingExtraError, ParameterError
 
 
-def checkpoints(rounds: int, record_every: int | None) -> IntArray:
+def checkpoints(rounds: int, record_every: int | Sequence[int] | None) -> IntArray:
     """Rounds at which a run is recorded; the last one is the last round. O(number of checkpoints).
 
     Log-spaced by default (about 40 a decade: a curve over 10^6 rounds needs no more); every
-    `record_every` rounds otherwise.
+    `record_every` rounds, or at the rounds that it lists, otherwise.
     """
-    if record_every is not None:
-        marks = np.arange(record_every, rounds + 1, record_every, dtype=np.int64)
-    else:
+    if record_every is None:
         n = 1 + int(40 * np.log10(rounds)) if rounds > 1 else 1
         marks = np.unique(np.round(np.geomspace(1, rounds, n)).astype(np.int64))
+    elif isinstance(record_every, (int, np.integer)):
+        marks = np.arange(record_every, rounds + 1, record_every, dtype=np.int64)
+    else:
+        marks = np.unique(np.asarray(record_every, dtype=np.int64))
     if len(marks) == 0 or marks[-1] != rounds:
         marks = np.append(marks, rounds)
     return marks

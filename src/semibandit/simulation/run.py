@@ -25,7 +25,7 @@ def simulate(
     policy: Policy,
     env: Environment,
     rounds: int,
-    record_every: int | None = None,
+    record_every: int | Sequence[int] | None = None,
     progress: bool | None = None,
     *,
     path: str = "auto",
@@ -36,7 +36,8 @@ def simulate(
     Goes on from the state that policy and environment are in. Where both are built in, everything runs in
     one kernel (``path="compiled"``), with the same decisions as round by round in Python
     (``path="stepwise"``); ``"auto"`` takes the kernel where it can. `progress` shows a bar on stderr: by default
-    when stderr is a terminal and the run takes more than two seconds. O(D) a round besides the policy; `record_arms`
+    when stderr is a terminal and the run takes more than two seconds. `record_every`: so many rounds, or a list of
+    rounds to record at; log-spaced by default. O(D) a round besides the policy; `record_arms`
     keeps the played arms (rounds x rank, -1 where a base was smaller).
 
     >>> import semibandit as sb
@@ -73,7 +74,7 @@ def compare(
     rounds: int,
     repeats: int = 10,
     seed: int = 0,
-    record_every: int | None = None,
+    record_every: int | Sequence[int] | None = None,
     progress: bool | None = None,
     *,
     path: str = "auto",
@@ -116,11 +117,16 @@ def _named(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Polic
     return named
 
 
-def _check_run(policy: Policy, env: Environment, rounds: int, record_every: int | None, path: str) -> None:
+def _check_run(
+    policy: Policy, env: Environment, rounds: int, record_every: int | Sequence[int] | None, path: str
+) -> None:
     if not isinstance(rounds, (int, np.integer)) or isinstance(rounds, bool) or rounds < 1:
         raise ParameterError(f"rounds must be a positive integer, got {rounds!r}")
-    if record_every is not None and (not isinstance(record_every, (int, np.integer)) or record_every < 1):
-        raise ParameterError(f"record_every must be a positive integer or None, got {record_every!r}")
+    if record_every is not None and not _marks_fit(record_every, rounds):
+        raise ParameterError(
+            f"record_every must be a positive integer, a list of rounds in 1 .. {rounds}, or None, "
+            f"got {record_every!r}"
+        )
     if path not in PATHS:
         raise ParameterError(f"path = {path!r} is not known: one of {', '.join(map(repr, PATHS))}")
     if policy.n_arms != env.n_arms:
@@ -135,6 +141,13 @@ def _check_run(policy: Policy, env: Environment, rounds: int, record_every: int 
         raise ParameterError(
             f"env draws rewards in ({env_low}, {env_high}), outside the policy's reward_range = ({low}, {high})"
         )
+
+
+def _marks_fit(record_every: Any, rounds: int) -> bool:
+    listed = isinstance(record_every, (list, tuple, np.ndarray)) and len(record_every) > 0
+    every = record_every if listed else [record_every]
+    most = rounds if listed else np.inf
+    return all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= most for n in every)
 
 
 def _can_compile(policy: Policy, env: Environment) -> bool:

@@ -1,0 +1,37 @@
+"""`semibandit plot`: a single figure of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("plot")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--kind", type=click.Choice(["regret", "time", "cost"]), default="regret", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The picture (.png, .svg, .pdf).")
+@click.option("--instance", metavar="LABEL", help="Only this instance.  [default: a panel each]")
+@click.option(
+    "--scale",
+    type=click.Choice(["linear", "semi", "log"]),
+    default="semi",
+    show_default=True,
+    help="Axes of regret: linear, logarithmic rounds, or both logarithmic.",
+)
+def command(folder: Path, kind: str, out: Path, instance: str | None, scale: str) -> None:
+    """Draw one figure of the results in FOLDER (from `semibandit run FILE`).
+
+    \b
+    semibandit plot results/sweep --kind regret --scale log --out regret.png
+    """
+    from semibandit.cli.files import need, picture
+
+    need("polars", "plot")
+    picture(out, "--out")
+
+    from semibandit.report.data import load_sweep
+    from semibandit.report.figures import plot_sweep
+
+    plot_sweep(load_sweep(folder), kind, out, instance, scale)
+    click.echo(f"written: {out}")

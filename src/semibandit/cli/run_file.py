@@ -1,0 +1,78 @@
+"""`semibandit run FILE`: an experiment in a file, into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> None:
+    """Run the experiment in `file`, or only say what it would run."""
+    from semibandit.cli.files import need
+
+    need("polars", "an experiment file")
+
+    from semibandit.bench.machine import cores
+    from semibandit.experiments import Stopped, load_experiment, run_experiment
+    from semibandit.experiments.cells import build_all, check_policies
+
+    experiment = load_experiment(file)
+    folder = out if out is not None else file.parent / "results" / experiment.name
+    plan = (
+        f"{experiment.name}: {_count(len(experiment.instances), 'instance')} x "
+        f"{_count(len(experiment.policies), 'policy', 'policies')} x {_count(experiment.repeats, 'repeat')} = "
+        f"{_count(experiment.n_cells, 'cell')} of {experiment.rounds:,} rounds"
+    )
+    if check:
+        worlds = build_all(experiment)
+        check_policies(experiment, worlds)
+        click.echo(plan)
+        for instance, env in zip(experiment.instances, worlds, strict=True):
+            click.echo(f"  {instance.label}: {env.matroid!r}")
+        for policy in experiment.policies:
+            click.echo(f"  {policy.label}")
+        click.echo(f"{file} is fine; results would go to {folder}")
+        return
+    click.echo(plan, err=True)
+    try:
+        outcome = run_experiment(experiment, folder, workers or cores())
+    except KeyboardInterrupt as stopped:
+        done = f"{stopped.done} of {stopped.total} cells" if isinstance(stopped, Stopped) else "no new cells"
+        click.echo(
+            f"\nstopped: {done} are finished and kept in {folder}. Run the same command again to go on.",
+            err=True,
+        )
+        raise click.exceptions.Exit(130) from None
+    if outcome.found:
+        click.echo(f"{outcome.found} of {outcome.total} cells were there already", err=True)
+    click.echo(_summary(outcome.folder))
+    click.echo(f"\nresults: {outcome.folder}; next: semibandit report {outcome.folder}")
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _summary(folder: Path) -> str:
+    from semibandit.bench.tables import number, table
+    from semibandit.report.data import load_sweep
+
+    rows = []
+    for world in load_sweep(folder).worlds:
+        for entry in world.entries:
+            mean, half = entry.final
+            rows.append(
+                (
+                    _cut(world.label, 34),
+                    _cut(entry.label, 28),
+                    number(mean, 5),
+                    "-" if half is None else number(half),
+                    number(entry.microseconds),
+                )
+            )
+    return table(("instance", "policy", "regret", "+- 95%", "us/round"), rows, left=2)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."

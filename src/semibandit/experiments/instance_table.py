@@ -1,0 +1,238 @@
+"""An ``[[instance]]`` of an experiment file: what it says, and the environment it describes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from semibandit.errors import ExperimentError, MissingExtraError, SemibanditError
+from semibandit.experiments.tables import Table, is_number
+
+if TYPE_CHECKING:
+    from semibandit.environments import Environment
+    from semibandit.matroids import Matroid
+
+# class -> keys that describe it in full; the first one must be there, and takes the place of arms and rank
+EXPLICIT: dict[str, tuple[str, ...]] = {
+    "uniform": (),
+    "partition": ("groups", "capacities"),
+    "laminar": ("families",),
+    "graphic": ("edges", "vertices"),
+    "transversal": ("neighbours", "slots"),
+    "linear": ("vectors", "field"),
+}
+# environment -> its options and their defaults; None: left to the environment
+ENVIRONMENTS: dict[str, dict[str, float | None]] = {
+    "bernoulli": {},
+    "beta": {"concentration": 10.0},
+    "gaussian": {"sigma": 0.1},
+    "noise": {"width": 0.2},
+    "correlated": {"correlation": 0.5, "width": None},
+    "table": {},
+}
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """One instance. `content` determines it; `label` only names it; `table` is its place in the file."""
+
+    label: str
+    content: dict[str, Any]
+    table: Table
+
+
+def read_instance(table: Table, seed: int) -> InstanceSpec:
+    """The instance that `table` describes, with every default filled in. Nothing is built yet."""
+    table.has("label")
+    if table.has("dataset"):
+        content, label = _dataset(table)
+    else:
+        content, label = _described(table, seed)
+    given = table.text("label", label)
+    if len(given) > 80:
+        raise table.error("label", f"must be at most 80 characters, got {len(given)}")
+    table.done()
+    return InstanceSpec(given, content, table)
+
+
+def _dataset(table: Table) -> tuple[dict[str, Any], str]:
+    name = table.text("dataset")
+    options = plain(table, "options", {})
+    if not isinstance(options, dict):
+        raise table.error("options", f"must be a table of options, got {options!r}")
+    words = [str(value) for value in options.values() if isinstance(value, (str, int))]
+    return {"dataset": name, "options": options}, " ".join([name, *words])[:80]
+
+
+def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
+    kind = table.choice("matroid", tuple(EXPLICIT))
+    content: dict[str, Any] = {"matroid": kind}
+    explicit = EXPLICIT[kind]
+    own = bool(explicit) and table.has(explicit[0])
+    if own:
+        content.update({key: plain(table, key) for key in explicit if table.has(key)})
+        if kind == "laminar":
+            content["arms"] = table.integer("arms", least=1)
+        label = kind
+    else:
+        if explicit and not table.has("arms"):
+            raise table.error(None, f"give arms and rank for a random {kind} matroid, or {explicit[0]}")
+        content["arms"] = table.integer("arms", least=1)
+        content["rank"] = table.integer("rank", least=1)
+        label = f"{kind} K={content['arms']:,} D={content['rank']:,}"
+    world = table.choice("environment", tuple(ENVIRONMENTS), "bernoulli")
+    content["environment"] = world
+    if world == "table":
+        content["observations"] = plain(table, "observations")
+        if table.has("reward_range"):
+            content["reward_range"] = table.range("reward_range", (0.0, 1.0))
+    else:
+        content["means"] = _means(table)
+        content["reward_range"] = table.range("reward_range", (0.0, 1.0))
+    for key, default in ENVIRONMENTS[world].items():
+        if default is not None or table.has(key):
+            content[key] = _per_arm(table, key, default)
+    random = isinstance(content.get("means"), str) or not (own or kind == "uniform")
+    given = table.integer("seed", seed)
+    if random:
+        content["seed"] = given
+    return content, label if world == "bernoulli" else f"{label} {world}"
+
+
+def _means(table: Table) -> Any:
+    value = table.get("means", "random")
+    if value in ("random", "settled"):
+        return value
+    if not isinstance(value, list) or not value or not all(map(is_number, value)):
+        raise table.error("means", 'must be "random", "settled" or a list of numbers, one per arm')
+    return [float(mean) for mean in value]
+
+
+def _per_arm(table: Table, key: str, default: float | None) -> float | list[float]:
+    value = table.get(key, default)
+    if isinstance(value, list) and value and all(map(is_number, value)):
+        return [float(one) for one in value]
+    return table.number(key, default)
+
+
+def plain(table: Table, key: str, *default: Any) -> Any:
+    """The value of `key` if JSON can hold it: text, finite numbers, true and false, lists and tables of those."""
+    value = table.get(key, *default)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif not isinstance(one, (str, int, float)) or (isinstance(one, float) and not math.isfinite(one)):
+            raise table.error(key, f"must be made of text, finite numbers, true and false, got {one!r}")
+    return value
+
+
+def build_environment(content: dict[str, Any]) -> Environment:
+    """The environment that an instance's `content` describes. Cost of its matroid and one greedy."""
+    if "dataset" in content:
+        return _load(content["dataset"], content["options"])
+    from semibandit import environments as worlds
+    from semibandit.instances import random_means, settled_means
+
+    matroid, seed = _matroid(content), content.get("seed", 0)
+    name = content["environment"]
+    if name == "table":
+        bounds = content.get("reward_range")
+        return worlds.Table(
+            matroid, content["observations"], reward_range=None if bounds is None else tuple(bounds)
+        )
+    low, high = content["reward_range"]
+    means: Any = content["means"]
+    if isinstance(means, str):
+        unit = random_means(matroid.n_arms, seed) if means == "random" else settled_means(matroid, seed)
+        means = low + (high - low) * unit
+    options = {
+        key: np.asarray(content[key], dtype=float) if isinstance(content[key], list) else content[key]
+        for key in ENVIRONMENTS[name]
+        if key in content
+    }
+    maker: Any = {
+        "bernoulli": worlds.Bernoulli,
+        "beta": worlds.Beta,
+        "gaussian": worlds.Gaussian,
+        "noise": worlds.UniformNoise,
+        "correlated": worlds.Correlated,
+    }[name]
+    made: Environment = maker(matroid, means, reward_range=(low, high), **options)
+    return made
+
+
+def _matroid(content: dict[str, Any]) -> Matroid:
+    from semibandit import matroids
+    from semibandit.instances import random_matroid
+
+    kind = content["matroid"]
+    if "rank" in content:
+        return random_matroid(kind, content["arms"], content["rank"], content.get("seed", 0))
+    if kind == "partition":
+        return matroids.Partition(content["groups"], content.get("capacities", 1))
+    if kind == "laminar":
+        return matroids.Laminar(content["arms"], [_family(one) for one in content["families"]])
+    if kind == "graphic":
+        return matroids.Graphic(content["edges"], content.get("vertices"))
+    if kind == "transversal":
+        return matroids.Transversal(content["neighbours"], content.get("slots"))
+    return matroids.Linear(content["vectors"], content.get("field"))
+
+
+def _family(one: Any) -> Any:
+    """``{ arms = [...], capacity = n }``, or ``[[...], n]``."""
+    if isinstance(one, dict):
+        if set(one) != {"arms", "capacity"}:
+            raise ExperimentError(f"families: each has the keys arms and capacity, got {', '.join(one)}")
+        return one["arms"], one["capacity"]
+    return one
+
+
+def _load(name: str, options: dict[str, Any]) -> Environment:
+    try:
+        from semibandit import data  # type: ignore[attr-defined,unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError(
+            f"dataset = {name!r} needs semibandit.data, which cannot be loaded ({error}): "
+            "install it with `pip install semibandit[data]`"
+        ) from None
+    made: Environment = data.load(name, **options)
+    return made
+
+
+def build_located(spec: InstanceSpec) -> Environment:
+    """`build_environment`, with errors that name the line and key of the file."""
+    try:
+        return build_environment(spec.content)
+    except MissingExtraError:
+        raise
+    except (SemibanditError, TypeError, ValueError, OverflowError) as error:
+        raise located(spec.table, error) from None
+
+
+def located(table: Table, error: Exception) -> ExperimentError:
+    """`error`, met while building what `table` describes, as one about the key that it names first."""
+    if isinstance(error, ExperimentError) and ", line " in str(error):
+        return error
+    return table.error(_named_key(str(error), table.values), str(error))
+
+
+_OTHER_NAMES = {"n_arms": "arms", "n_vertices": "vertices", "n_right": "slots", "vertex": "edges"}
+
+
+def _named_key(message: str, keys: Iterable[str]) -> str | None:
+    known = set(keys)
+    for word in re.findall(r"[A-Za-z_]+", message):
+        key = _OTHER_NAMES.get(word, word)
+        if key in known and key not in ("matroid", "name"):
+            return key
+    return None

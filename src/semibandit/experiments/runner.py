@@ -1,0 +1,212 @@
+"""Running an experiment: what is missing, in one process or several, until done or stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semibandit.errors import ExperimentError, ParameterError, SemibanditError
+from semibandit.experiments.cells import Cell, build_all, check_policies, list_cells, run_cell
+from semibandit.experiments.definition import Experiment
+from semibandit.experiments.store import Store, need_polars
+
+if TYPE_CHECKING:
+    from semibandit.environments import Environment
+
+_LOOK_SECONDS = 0.5
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during a run; what was finished is kept."""
+
+    def __init__(self, done: int, total: int) -> None:
+        super().__init__(f"stopped with {done} of {total} cells finished")
+        self.done, self.total = done, total
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the results are, the number of cells, and how many of them were there already."""
+
+    folder: Path
+    total: int
+    found: int
+
+
+def run_experiment(
+    experiment: Experiment, folder: str | Path, workers: int = 1, progress: bool | None = None
+) -> Outcome:
+    """Run every cell of `experiment` that `folder` does not hold yet, then write its Parquet files.
+
+    The results do not depend on `workers`, nor on how often the run was stopped. With one worker everything runs
+    in this process. Several are started anew and import this package, so a script that asks for them needs the
+    usual ``if __name__ == "__main__":``. `progress` shows a bar on stderr, by default if that is a terminal. Ctrl-C
+    raises `Stopped` (a KeyboardInterrupt).
+    """
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise ParameterError(f"workers must be a positive integer, got {workers!r}")
+    need_polars()
+    worlds = build_all(experiment)
+    cells = list_cells(experiment, worlds)
+    store = Store(folder)
+    store.prepare()
+    with store.locked():
+        missing = _missing(store, cells)
+        if missing:
+            check_policies(experiment, worlds)
+            store.drop_results()
+        store.begin(experiment, [_facts(env) for env in worlds], _versions())
+        found = len(cells) - sum(cell.key in missing for cell in cells)
+        waiting = [missing[key] for key in missing]
+        try:
+            with _Bar(experiment.name, len(waiting), len({cell.key for cell in cells}), progress) as bar:
+                if workers == 1 or len(waiting) <= 1:
+                    for cell in waiting:
+                        with _about(cell, experiment):
+                            _run_and_save(str(store.path), cell.key, cell.content)
+                        bar.step()
+                else:
+                    _run_parallel(store, experiment, waiting, min(workers, len(waiting)), bar)
+            store.collect(experiment, cells)
+        except KeyboardInterrupt:
+            left = _missing(store, cells)
+            raise Stopped(sum(cell.key not in left for cell in cells), len(cells)) from None
+    return Outcome(store.path, len(cells), found)
+
+
+def _missing(store: Store, cells: list[Cell]) -> dict[str, Cell]:
+    """Cells without a result, each content once: all policies of a repeat together, so that they share a world."""
+    order = sorted(cells, key=lambda cell: (cell.instance, cell.repeat, cell.policy))
+    return {cell.key: cell for cell in order if store.load_cell(cell) is None}
+
+
+def _run_and_save(folder: str, key: str, content: dict[str, Any]) -> None:
+    """What a worker does: the result is on the disk before anybody is told."""
+    Store(folder).save_cell(key, run_cell(content))
+
+
+def _run_parallel(store: Store, experiment: Experiment, waiting: list[Cell], workers: int, bar: _Bar) -> None:
+    context = get_context("spawn")
+    ended: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
+    hear, tell = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(hear,))
+    try:
+        with _no_interrupts():
+            futures: dict[Future[None], Cell] = {}
+            for cell in waiting:
+                future = pool.submit(_run_and_save, str(store.path), cell.key, cell.content)
+                future.add_done_callback(ended.put)
+                futures[future] = cell
+        while futures:
+            with contextlib.suppress(queue.Empty):
+                future = ended.get(timeout=_LOOK_SECONDS)
+                with _about(futures.pop(future), experiment):
+                    future.result()
+                bar.step()
+            bar.refresh()
+        pool.shutdown(wait=True)
+    except BrokenProcessPool:
+        raise ExperimentError(
+            "a worker process died (out of memory?). What is finished is kept: run again, with fewer --workers"
+        ) from None
+    finally:
+        tell.close()  # if something went wrong: workers still at it end at once
+        pool.shutdown(wait=True, cancel_futures=True)
+        hear.close()
+
+
+@contextlib.contextmanager
+def _about(cell: Cell, experiment: Experiment) -> Iterator[None]:
+    """Errors in this block tell which cell they are about."""
+    try:
+        yield
+    except SemibanditError as error:
+        where = f"{experiment.instances[cell.instance].label}, {experiment.policies[cell.policy].label}"
+        raise ExperimentError(f"{where}, repeat {cell.repeat}: {error}") from None
+
+
+def _start_worker(hear: Connection) -> None:
+    """In a new worker: leave Ctrl-C to the parent, and end when the parent closes its side or dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_parent() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            hear.recv_bytes()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until the end of this block; processes started in it never see it, even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _facts(env: Environment) -> dict[str, Any]:
+    return {
+        "matroid": repr(env.matroid),
+        "arms": env.n_arms,
+        "rank": env.matroid.rank,
+        "best": env.optimal_value,
+        "reward_range": [float(bound) for bound in env.reward_range],
+    }
+
+
+def _versions() -> dict[str, Any]:
+    from semibandit.bench.machine import describe_machine
+
+    return describe_machine()
+
+
+class _Bar:
+    """Cells finished and time left, on stderr."""
+
+    def __init__(self, name: str, left: int, total: int, wanted: bool | None) -> None:
+        shown = (sys.stderr.isatty() if wanted is None else wanted) and left > 0
+        self._make: Callable[[], Any] | None = None
+        if shown:
+            from tqdm import tqdm
+
+            self._make = lambda: tqdm(
+                total=total, initial=total - left, desc=name, unit="cell", smoothing=0.05, dynamic_ncols=True
+            )
+        self._bar: Any = None
+
+    def __enter__(self) -> _Bar:
+        if self._make is not None:
+            self._bar = self._make()
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def step(self) -> None:
+        """One cell more."""
+        if self._bar is not None:
+            self._bar.update(1)
+
+    def refresh(self) -> None:
+        """Draw it anew: time goes on while no cell ends."""
+        if self._bar is not None:
+            self._bar.refresh()
