@@ -14,8 +14,12 @@ import click
 @click.option("--rounds", type=click.IntRange(10), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every final regret here.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("."), help="classes: folder for the pictures.")
-@click.option("--policy", "policies", multiple=True, help="classes: only these policies.  [default: see the docs]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("."), help="classes: folder for the pictures."
+)
+@click.option(
+    "--policy", "policies", multiple=True, help="classes: only these policies.  [default: see the docs]"
+)
 def command(
     figure: str,
     repeats: int | None,
