@@ -12,7 +12,8 @@ from scipy import stats
 
 import semibandit as sb
 from random_matroids import RANDOM
-from semibandit.policies._posterior_groups import COLD, LIVE, LOSSES, WINS, set_level
+from semibandit.policies._posterior_groups import set_level
+from semibandit.policies._posterior_layout import COLD, LIVE, LOSSES, WINS
 from semibandit.testing import check_policy
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(2000)

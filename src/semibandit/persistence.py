@@ -68,6 +68,13 @@ SAVED_POLICIES: dict[str, str] = {
     "KLOSM": "semibandit.policies",
     "SlidingWindowCUCB": "semibandit.policies",
     "DiscountedCUCB": "semibandit.policies",
+    "CTS": "semibandit.policies",
+    "MAUB": "semibandit.policies",
+    "FPL": "semibandit.policies",
+    "EpsilonGreedy": "semibandit.policies",
+    "Greedy": "semibandit.policies",
+    "Random": "semibandit.policies",
+    "Oracle": "semibandit.policies",
 }
 
 

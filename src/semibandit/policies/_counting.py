@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray, flat, new_records
+from semibandit._records import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.engines._dispatch import add_rewards, check_feedback
 from semibandit.engines.base import as_arms
-from semibandit.errors import ArmError, ParameterError
+from semibandit.errors import ArmError, FileError, ParameterError
 from semibandit.matroids import Matroid
+from semibandit.policies._state import array_of, whole_of
 from semibandit.policies.base import Policy, explain
 
 
@@ -38,6 +39,13 @@ def check_number(value: Any, name: str, low: float, high: float, closed: bool = 
         where = f"in [{low:g}, {high:g}]" if closed else f"strictly between {low:g} and {high:g}"
         raise ParameterError(f"{name} must be a number {where}, got {value!r}")
     return number
+
+
+def set_generator(rng: np.random.Generator, state: Any) -> None:
+    """Put a saved state into a generator; anything malformed is an error. O(1)."""
+    if not isinstance(state, dict):
+        raise FileError("the state of the random numbers is not a table")
+    rng.bit_generator.state = state
 
 
 class CountingPolicy(Policy):
@@ -69,6 +77,18 @@ class CountingPolicy(Policy):
         count = self.records["count"]
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(count > 0, self.records["total"] / count, np.nan)
+
+    def _state(self) -> dict[str, Any]:
+        gone = np.flatnonzero(~self._present).astype(np.int64)
+        return {"t": self._t, "records": flat(self.records), "deleted": gone}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        known = array_of(state, "records", np.float64, 4 * self.n_arms)
+        if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
+            raise FileError("the records hold what no arm can have")
+        flat(self.records)[:] = known
+        self._t = whole_of(state, "t")
+        self.delete(array_of(state, "deleted", np.int64))
 
     # -- arms that come and go ---------------------------------------------------------------------------
 

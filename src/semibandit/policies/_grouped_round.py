@@ -19,7 +19,8 @@ import math
 
 from semibandit._jit import inline_kernel, kernel
 from semibandit.policies._beta import inverse_survival, log_survival
-from semibandit.policies._posterior_groups import (
+from semibandit.policies._posterior_groups import link_first, set_level, unlink
+from semibandit.policies._posterior_layout import (
     DRAWN,
     ENTROPY,
     EXCESS,
@@ -40,9 +41,6 @@ from semibandit.policies._posterior_groups import (
     START,
     USED,
     X0,
-    link_first,
-    set_level,
-    unlink,
 )
 from semibandit.policies._random import next_beta, next_uniform
 

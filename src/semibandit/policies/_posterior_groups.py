@@ -9,132 +9,44 @@ Cold groups hardly ever reach the level x0 and have a rate of doing so; sums of 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from semibandit._jit import kernel
-from semibandit._records import FloatArray, IntArray
 from semibandit.policies._beta import log_beta
-
-# Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
-GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
-SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, DRAWN, COLD, SEEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-N_COLUMNS = 11
-ENTROPY, LOG_BETA, SIGMA = 0, 1, 2
-# Of `level`: x0 and its logarithms, mean and spread of the thresholds of late rounds, rounds, and work beyond need.
-X0, LOG_X0, LOG_Y0, MEAN, SPREAD, ROUNDS, EXCESS = 0, 1, 2, 3, 4, 5, 6
-TOP, FREE, LIVE, USED = 0, 1, 2, 3
+from semibandit.policies._posterior_layout import (
+    CLASS,
+    COLD,
+    DRAWN,
+    ENTROPY,
+    FREE,
+    G_LOSSES,
+    G_WINS,
+    GROUP,
+    LIVE,
+    LOG,
+    LOG_BETA,
+    LOG_X0,
+    LOG_Y0,
+    LONG,
+    LOSSES,
+    NEXT,
+    PLACE,
+    PREV,
+    SEEN,
+    SHORT,
+    SIGMA,
+    SIZE,
+    START,
+    USED,
+    WINS,
+    X0,
+    claim,
+    find,
+    forget,
+    release,
+)
 
 # A group is cold when one of its arms reaches x0 with a probability below this.
 _COLD_BELOW = 0.2
-# Rates are summed over blocks of 2^6 and of 2^12.
-SHORT, LONG = 6, 12
-
-N_LOGS = 48
-_A = np.uint64(0x9E3779B97F4A7C15)
-_B = np.uint64(0xD1342543DE82EF95)
-_C = np.uint64(0xF1357AEA2E62A9C5)
-_29 = np.uint64(29)
-_32 = np.uint64(32)
-
-
-class Groups(NamedTuple):
-    """State for kernels. `population` counts the present arms of each class.
-
-    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. Only a single class ever has
-    cold groups; where there are more the arrays of rates are empty.
-    """
-
-    arm: IntArray
-    classes: IntArray
-    info: IntArray
-    const: FloatArray
-    table: IntArray
-    members: IntArray
-    blocks: IntArray
-    head: IntArray
-    population: IntArray
-    meta: IntArray
-    level: FloatArray
-    rate: FloatArray
-    short: FloatArray
-    long: FloatArray
-
-
-@kernel
-def _home(g, c, wins, losses):  # type: ignore[no-untyped-def]
-    """Where the search for a group begins in the table. O(1)."""
-    h = (np.uint64(c) + _C) * _A
-    h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
-    h = ((h ^ (h >> _29)) + np.uint64(losses)) * _C
-    return np.int64(h >> _32) & (g.table.shape[0] - 1)
-
-
-@kernel
-def find(g, c, wins, losses):  # type: ignore[no-untyped-def]
-    """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
-    slot = _home(g, c, wins, losses)
-    while True:
-        k = g.table[slot]
-        if k < 0:
-            return slot
-        if g.info[k, G_WINS] == wins and g.info[k, G_LOSSES] == losses and g.info[k, CLASS] == c:
-            return slot
-        slot = (slot + 1) & (g.table.shape[0] - 1)
-
-
-@kernel
-def _forget(g, k):  # type: ignore[no-untyped-def]
-    """Take group k out of the table; later ones of its run move up. Expected O(1)."""
-    mask = g.table.shape[0] - 1
-    hole = find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
-    slot = hole
-    while True:
-        slot = (slot + 1) & mask
-        other = g.table[slot]
-        if other < 0:
-            break
-        home = _home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
-        if ((slot - home) & mask) >= ((slot - hole) & mask):
-            g.table[hole] = other
-            hole = slot
-    g.table[hole] = -1
-
-
-@kernel
-def rebuild_table(g):  # type: ignore[no-untyped-def]
-    """Fill the (empty) table with all live groups. O(groups)."""
-    for i in range(g.head.shape[0]):
-        k = g.head[i]
-        while k >= 0:
-            g.table[find(g, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])] = k
-            k = g.info[k, NEXT]
-
-
-@kernel
-def _release(g, start, log):  # type: ignore[no-untyped-def]
-    """Give a block back. O(1)."""
-    g.members[start] = g.blocks[log]
-    g.blocks[log] = start
-
-
-@kernel
-def _claim(g, log):  # type: ignore[no-untyped-def]
-    """A block of 2^log places, or -1 if the member array must grow first. O(log K)."""
-    for have in range(log, N_LOGS):
-        start = g.blocks[have]
-        if start >= 0:
-            g.blocks[have] = g.members[start]
-            while have > log:
-                have -= 1
-                _release(g, start + (1 << have), have)
-            return start
-    start = g.meta[TOP]
-    if start + (1 << log) > g.members.shape[0]:
-        return -1
-    g.meta[TOP] = start + (1 << log)
-    return start
 
 
 @kernel
@@ -229,7 +141,7 @@ def set_level(g, x0):  # type: ignore[no-untyped-def]
 @kernel
 def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
     """A new, empty group with room for 2^log members, or -1 if there is no room. A free slot must exist. O(1)."""
-    start = _claim(g, log)
+    start = claim(g, log)
     if start < 0:
         return -1
     k = g.meta[FREE]
@@ -238,6 +150,13 @@ def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
     else:
         k = g.meta[USED]
         g.meta[USED] += 1
+    _set_group(g, slot, k, c, wins, losses, start, log)
+    return k
+
+
+@kernel
+def _set_group(g, slot, k, c, wins, losses, start, log):  # type: ignore[no-untyped-def]
+    """Write down the new, empty group k. O(1)."""
     g.meta[LIVE] += 1
     g.table[slot] = k
     g.info[k, SIZE] = 0
@@ -254,7 +173,6 @@ def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
     g.const[k, LOG_BETA] = log_beta(wins + 1.0, losses + 1.0)
     _classify(g, k)
     link_first(g, k)
-    return k
 
 
 @kernel
@@ -273,15 +191,15 @@ def leave(g, arm):  # type: ignore[no-untyped-def]
     _set_rate(g, k)
     log = g.info[k, LOG]
     if last == 0:
-        _forget(g, k)
+        forget(g, k)
         unlink(g, k)
-        _release(g, start, log)
+        release(g, start, log)
         g.info[k, NEXT] = g.meta[FREE]
         g.meta[FREE] = k
         g.meta[LIVE] -= 1
     elif log > 2 and last <= (1 << (log - 2)):
         g.info[k, LOG] = log - 1
-        _release(g, start + (1 << (log - 1)), log - 1)
+        release(g, start + (1 << (log - 1)), log - 1)
 
 
 @kernel
@@ -301,13 +219,13 @@ def join(g, arm):  # type: ignore[no-untyped-def]
             return False
     size = g.info[k, SIZE]
     if size == 1 << g.info[k, LOG]:
-        new = _claim(g, g.info[k, LOG] + 1)
+        new = claim(g, g.info[k, LOG] + 1)
         if new < 0:
             return False
         old = g.info[k, START]
         for i in range(size):
             g.members[new + i] = g.members[old + i]
-        _release(g, old, g.info[k, LOG])
+        release(g, old, g.info[k, LOG])
         g.info[k, START] = new
         g.info[k, LOG] += 1
     g.members[g.info[k, START] + size] = arm
@@ -357,6 +275,48 @@ def count_all(arm, arms, won):  # type: ignore[no-untyped-def]
     """Count outcomes where there are no groups. O(n)."""
     for i in range(arms.shape[0]):
         arm[arms[i], LOSSES - won[i]] += 1
+
+
+@kernel
+def list_groups(g, listed, free):  # type: ignore[no-untyped-def]
+    """The live groups, list by list in their order, and the free ones, into arrays of these lengths. O(groups)."""
+    n = 0
+    for i in range(g.head.shape[0]):
+        k = g.head[i]
+        while k >= 0:
+            listed[n] = k
+            n += 1
+            k = g.info[k, NEXT]
+    n = 0
+    k = g.meta[FREE]
+    while k >= 0:
+        free[n] = k
+        n += 1
+        k = g.info[k, NEXT]
+
+
+@kernel
+def reopen(g, listed, free, arms, first, size):  # type: ignore[no-untyped-def]
+    """Fill empty `g` as `list_groups` told; group listed[j] has size[j] members, arms[first[j]] and so on. O(K)."""
+    for j in range(listed.shape[0] - 1, -1, -1):
+        k = listed[j]
+        arm = arms[first[j]]
+        c = g.classes[arm]
+        log = 0
+        while (1 << log) < size[j]:
+            log += 1
+        start = claim(g, log)
+        slot = find(g, c, g.arm[arm, WINS], g.arm[arm, LOSSES])
+        _set_group(g, slot, k, c, g.arm[arm, WINS], g.arm[arm, LOSSES], start, log)
+        for i in range(size[j]):
+            g.members[start + i] = arms[first[j] + i]
+        g.info[k, SIZE] = size[j]
+        g.population[c] += size[j]
+        _set_rate(g, k)
+    for j in range(free.shape[0] - 1, -1, -1):
+        g.info[free[j], NEXT] = g.meta[FREE]
+        g.meta[FREE] = free[j]
+    g.meta[USED] = listed.shape[0] + free.shape[0]
 
 
 @kernel

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from semibandit._records import IntArray
-from semibandit.policies._posterior_groups import (
+from semibandit.errors import FileError
+from semibandit.policies._posterior_groups import fill, list_groups, reopen
+from semibandit.policies._posterior_layout import (
     CLASS,
     COLD,
     DRAWN,
@@ -19,9 +22,11 @@ from semibandit.policies._posterior_groups import (
     LIVE,
     LOG,
     LONG,
+    LOSSES,
     N_COLUMNS,
     N_LOGS,
     NEXT,
+    PLACE,
     PREV,
     SHORT,
     SIGMA,
@@ -29,19 +34,28 @@ from semibandit.policies._posterior_groups import (
     START,
     TOP,
     USED,
+    WINS,
+    X0,
     Groups,
-    fill,
     find,
     rebuild_table,
 )
+from semibandit.policies._state import array_of
 
 
 def new_groups(arm: IntArray, classes: IntArray, n_classes: int) -> Groups:
     """Groups of arms that were all never pulled. O(K)."""
     count = np.bincount(classes, minlength=n_classes).astype(np.int64)
-    room = int(sum(1 << int(n - 1).bit_length() for n in count if n > 0))
-    n_groups = max(64, 2 * n_classes)
-    groups = Groups(
+    groups = _empty(arm, classes, n_classes, count, 0)
+    fill(groups, np.argsort(classes, kind="stable").astype(np.int64, copy=False), count)
+    return groups
+
+
+def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_groups: int) -> Groups:
+    """No groups yet, with room for those of the given sizes and for `n_groups` at least. O(K)."""
+    room = int(sum(1 << int(n - 1).bit_length() for n in sizes if n > 0))
+    n_groups = max(64, 2 * n_classes, n_groups)
+    return Groups(
         arm=arm,
         classes=classes,
         info=np.zeros((n_groups, N_COLUMNS), dtype=np.int64),
@@ -55,7 +69,40 @@ def new_groups(arm: IntArray, classes: IntArray, n_classes: int) -> Groups:
         level=np.zeros(7),
         **_rates(n_groups if n_classes == 1 else 0),
     )
-    fill(groups, np.argsort(classes, kind="stable").astype(np.int64, copy=False), count)
+
+
+def told(groups: Groups) -> dict[str, Any]:
+    """What `restored` needs besides the arms: the order of the groups, the free ones, and the level. O(groups)."""
+    listed = np.empty(int(groups.meta[LIVE]), dtype=np.int64)
+    free = np.empty(int(groups.meta[USED]) - len(listed), dtype=np.int64)
+    list_groups(groups, listed, free)
+    return {"listed": listed, "free": free, "level": groups.level}
+
+
+def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[str, Any]) -> Groups:
+    """Groups as they were when `told` was asked, over arms that say their group and place. O(K log K).
+
+    The state may come from a file: everything is checked before a kernel sees it.
+    """
+    listed, free = array_of(state, "listed", np.int64), array_of(state, "free", np.int64)
+    level = array_of(state, "level", np.float64, 7)
+    used = len(listed) + len(free)
+    sound = np.array_equal(np.sort(np.concatenate((listed, free))), np.arange(used))
+    sound = sound and bool(np.isfinite(level).all()) and 0.0 <= level[X0] < 1.0
+    ids = np.flatnonzero(arm[:, GROUP] >= 0)
+    ids = ids[np.lexsort((arm[ids, PLACE], arm[ids, GROUP]))]
+    found, first, size = np.unique(arm[ids, GROUP], return_index=True, return_counts=True)
+    sound = sound and np.array_equal(found, np.sort(listed)) and bool((arm[:, GROUP] >= -1).all())
+    sound = sound and np.array_equal(arm[ids, PLACE], np.arange(len(ids)) - np.repeat(first, size))
+    keys = np.stack((classes[ids], arm[ids, WINS], arm[ids, LOSSES]), axis=1)
+    sound = sound and np.array_equal(keys, np.repeat(keys[first], size, axis=0))
+    if not sound or len(np.unique(keys[first], axis=0)) != len(first):
+        raise FileError("the groups of posteriors do not fit the arms")
+    groups = _empty(arm, classes, n_classes, size, used)
+    groups.level[:] = level
+    at = np.searchsorted(found, listed)
+    parts = (np.ascontiguousarray(part, dtype=np.int64) for part in (ids, first[at], size[at]))
+    reopen(groups, listed, free, *parts)
     return groups
 
 
@@ -96,13 +143,6 @@ def with_places(groups: Groups) -> Groups:
     members = np.zeros(2 * len(groups.members), dtype=np.int64)
     members[: len(groups.members)] = groups.members
     return groups._replace(members=members)
-
-
-def copy_groups(groups: Groups, arm: IntArray) -> Groups:
-    """An independent copy over `arm`, which holds the same values. O(K)."""
-    copies: dict[str, Any] = {name: value.copy() for name, value in groups._asdict().items()}
-    copies["arm"], copies["classes"] = arm, groups.classes
-    return Groups(**copies)
 
 
 def check_groups(g: Groups, present: Any) -> None:

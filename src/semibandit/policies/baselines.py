@@ -12,7 +12,7 @@ from semibandit.engines.base import as_arms
 from semibandit.engines.clocks import new_clock
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies._counting import CountingPolicy, check_number, check_seed
+from semibandit.policies._counting import CountingPolicy, check_number, check_seed, set_generator
 from semibandit.policies.random_base import RandomBase
 from semibandit.policies.records import RecordPolicy
 
@@ -36,7 +36,8 @@ class Random(CountingPolicy):
     def __init__(self, matroid: Matroid, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
         super().__init__(matroid, reward_range)
         self._draws = RandomBase(matroid)
-        self.reseed(check_seed(seed))
+        self.seed = check_seed(seed)
+        self.reseed(self.seed)
 
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
@@ -62,14 +63,16 @@ class Random(CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._draws.restore(ids)
 
-    def clone(self) -> Random:
-        other = type(self)(self.matroid, self.reward_range)
-        other.records[:] = self.records
-        other._present[:] = self._present
-        other._t = self._t
-        self._draws.copy_to(other._draws)
-        other._rng.bit_generator.state = self._rng.bit_generator.state
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {"reward_range": self.reward_range, "seed": self.seed}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), **self._draws.state(), "rng": self._rng.bit_generator.state}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self._draws.set_state(state, self._present)
+        set_generator(self._rng, state["rng"])
 
     def describe(self) -> dict[str, Any]:
         how = "O(D) draws, all bases equally likely" if self._draws.pooled else "greedy over a random order"
@@ -104,7 +107,7 @@ class Greedy(RecordPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range)
-        check_seed(seed)
+        self.seed = check_seed(seed)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
         self._engine, self._why = make_engine(matroid, self.records, engine, "staircase")
@@ -116,18 +119,8 @@ class Greedy(RecordPolicy):
         self._t += 1
         return arms
 
-    def clone(self) -> Greedy:
-        other = type(self)(self.matroid, self.reward_range, self._asked_engine)
-        self._copy_to(other)
-        return other
-
-    def _copy_to(self, other: Greedy) -> None:
-        """Bring the fresh `other` to the state of this policy. O(K)."""
-        other.records[:] = self.records
-        other._t = self._t
-        other._engine.touch(np.arange(self.n_arms, dtype=np.int64))
-        if len(self._engine.deleted):
-            other.delete(self._engine.deleted)
+    def _arguments(self) -> dict[str, Any]:
+        return {"reward_range": self.reward_range, "engine": self._asked_engine, "seed": self.seed}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r}, engine={self._engine.name!r}, t={self._t})"
@@ -171,9 +164,9 @@ class EpsilonGreedy(Greedy):
     ) -> None:
         self.epsilon = check_number(epsilon, "epsilon", 0.0, 1.0)
         self.decay = None if decay is None else check_number(decay, "decay", 0.0, float(2**62))
-        super().__init__(matroid, reward_range, engine)
+        super().__init__(matroid, reward_range, engine, seed)
         self._draws = RandomBase(matroid)
-        self.reseed(check_seed(seed))
+        self.reseed(self.seed)
 
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
@@ -213,12 +206,16 @@ class EpsilonGreedy(Greedy):
         super().insert(arms)
         self._draws.restore(np.unique(as_arms(arms, self.n_arms)))
 
-    def clone(self) -> EpsilonGreedy:
-        other = type(self)(self.matroid, self.reward_range, self.epsilon, self.decay, self._asked_engine)
-        self._copy_to(other)
-        self._draws.copy_to(other._draws)
-        other._rng.bit_generator.state = self._rng.bit_generator.state
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "epsilon": self.epsilon, "decay": self.decay}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), **self._draws.state(), "rng": self._rng.bit_generator.state}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self._draws.set_state(state, ~self._engine._is_deleted(np.arange(self.n_arms)))
+        set_generator(self._rng, state["rng"])
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "epsilon": self.chance(max(self._t, 1))}
@@ -257,7 +254,7 @@ class Oracle(CountingPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range)
-        check_seed(seed)
+        self.seed = check_seed(seed)
         try:
             known: FloatArray = np.array(means, dtype=np.float64)
         except (TypeError, ValueError):
@@ -283,14 +280,13 @@ class Oracle(CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._engine.insert(ids)
 
-    def clone(self) -> Oracle:
-        other = type(self)(self.matroid, self._known, self.reward_range, self._asked_engine)
-        other.records[:] = self.records
-        other._t = self._t
-        gone = np.flatnonzero(~self._present).astype(np.int64)
-        if len(gone):
-            other.delete(gone)
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "means": self._known,
+            "reward_range": self.reward_range,
+            "engine": self._asked_engine,
+            "seed": self.seed,
+        }
 
     def describe(self) -> dict[str, Any]:
         return {

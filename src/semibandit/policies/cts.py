@@ -8,22 +8,22 @@ import numpy as np
 
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards
-from semibandit.errors import ParameterError
+from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
-from semibandit.policies._counting import CountingPolicy, check_number, check_seed
+from semibandit.policies._counting import CountingPolicy, check_number, check_seed, set_generator
 from semibandit.policies._grouped_round import binarise, draw_round
-from semibandit.policies._posterior_groups import (
-    LIVE,
-    LOSSES,
-    WINS,
-    Groups,
-    count_all,
-    join_all,
-    leave_all,
-    move_all,
+from semibandit.policies._posterior_groups import count_all, join_all, leave_all, move_all
+from semibandit.policies._posterior_layout import GROUP, LIVE, LOSSES, WINS, Groups
+from semibandit.policies._posterior_room import (
+    check_groups,
+    new_groups,
+    restored,
+    told,
+    with_places,
+    with_room,
 )
-from semibandit.policies._posterior_room import check_groups, copy_groups, new_groups, with_places, with_room
 from semibandit.policies._random import new_state
+from semibandit.policies._state import array_of
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped")
@@ -56,8 +56,8 @@ class CTS(CountingPolicy):
     *Grouped.* Arms with the same successes and failures are exchangeable. They are kept in groups; a round draws the
     largest samples of each group as order statistics, leaves a group as soon as it cannot reach the best D seen so far,
     and names members of the winning groups at random. For uniform matroids most groups are not even looked at: a
-    Poisson process jumps to those that may reach the level that late rounds ended at. The law of the played base is that
-    of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
+    Poisson process jumps to those that may reach the level that late rounds ended at. The law of the played base is
+    that of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
 
     Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: a group that competes costs O(sqrt(N)), one that
     does not a few nanoseconds. Uniform: expected O(D) groups a round, one step for 4,096 more, and a pass over all G
@@ -107,7 +107,8 @@ class CTS(CountingPolicy):
         self.sampler, self._why = self._choose(sampler)
         self._arm: IntArray = np.zeros((self.n_arms, 4), dtype=np.int64)
         self._groups: Groups | None = self._open_groups() if self.sampler == "grouped" else None
-        self.reseed(check_seed(seed))
+        self.seed = check_seed(seed)
+        self.reseed(self.seed)
 
     def _choose(self, sampler: str) -> tuple[str, str]:
         fits = type(self.matroid) in (Uniform, Partition)
@@ -141,7 +142,7 @@ class CTS(CountingPolicy):
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
         number = check_seed(seed)
-        self._state = new_state(number)
+        self._word = new_state(number)
         self._rng = np.random.default_rng(number)
 
     # -- rounds ------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class CTS(CountingPolicy):
     def _grouped(self, groups: Groups) -> IntArray:
         out = np.empty(self.matroid.rank, dtype=np.int64)
         scratch = self._value, self._owner
-        n = draw_round(groups, self._state, self._pools, self._capacity, *scratch, out)
+        n = draw_round(groups, self._word, self._pools, self._capacity, *scratch, out)
         out = out[:n]
         out.sort()
         return out
@@ -200,7 +201,7 @@ class CTS(CountingPolicy):
             return
         low, high = self.reward_range
         won = np.empty(len(arms), dtype=np.int64)
-        binarise(self._state, rewards, low, high - low, won)
+        binarise(self._word, rewards, low, high - low, won)
         if self._groups is None:
             count_all(self._arm, arms, won)
             return
@@ -241,17 +242,35 @@ class CTS(CountingPolicy):
         """Failures of each arm under the Beta posterior. O(K) copy."""
         return self._arm[:, LOSSES].copy()
 
-    def clone(self) -> CTS:
-        other = type(self)(self.matroid, self.reward_range, *self._asked)
-        other.records[:] = self.records
-        other._present[:] = self._present
-        other._arm[:] = self._arm
+    def _arguments(self) -> dict[str, Any]:
+        posterior, sigma, sampler = self._asked
+        return {
+            "reward_range": self.reward_range,
+            "posterior": posterior,
+            "sigma": sigma,
+            "sampler": sampler,
+            "seed": self.seed,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        groups = {} if self._groups is None else told(self._groups)
+        word, rng = self._word, self._rng.bit_generator.state
+        return {**super()._state(), **groups, "arm": self._arm.reshape(-1), "word": word, "rng": rng}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        arm = array_of(state, "arm", np.int64, 4 * self.n_arms).reshape(-1, 4)
+        word = array_of(state, "word", np.uint64, 1)
+        super()._set_state(state)
+        counted = arm[:, WINS] + arm[:, LOSSES] == (self.counts if self.posterior == "beta" else 0)
+        if not counted.all() or (arm[:, WINS] < 0).any() or (arm[:, LOSSES] < 0).any():
+            raise FileError("the successes and failures do not add up to the counts")
+        self._arm = arm
         if self._groups is not None:
-            other._groups = copy_groups(self._groups, other._arm)
-        other._t = self._t
-        other._state[:] = self._state
-        other._rng.bit_generator.state = self._rng.bit_generator.state
-        return other
+            if not np.array_equal(arm[:, GROUP] >= 0, self._present):
+                raise FileError("the groups of posteriors do not fit the arms")
+            self._groups = restored(arm, self._groups.classes, len(self._capacity), state)
+        self._word = word
+        set_generator(self._rng, state["rng"])
 
     def describe(self) -> dict[str, Any]:
         """What runs inside; ``groups`` counts the different posteriors."""

@@ -9,15 +9,11 @@ import numpy as np
 
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards
-from semibandit.errors import ParameterError
+from semibandit.errors import FileError
 from semibandit.matroids import Matroid
-from semibandit.policies._counting import CountingPolicy, check_number, check_seed
-
-
-def _check_whole(value: Any, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ParameterError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)
+from semibandit.policies._counting import CountingPolicy, check_number, check_seed, set_generator
+from semibandit.policies._options import check_whole
+from semibandit.policies._state import array_of, whole_of
 
 
 class FPL(CountingPolicy):
@@ -74,15 +70,16 @@ class FPL(CountingPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range)
-        self.horizon = None if horizon is None else _check_whole(horizon, "horizon")
+        self.horizon = None if horizon is None else check_whole(horizon, "horizon", 1, "rounds")
         self._asked = (
             None if eta is None else check_number(eta, "eta", 0.0, 1e300, closed=False),
-            None if cap is None else _check_whole(cap, "cap"),
+            None if cap is None else check_whole(cap, "cap", 1, "draws"),
         )
         self._losses = np.zeros(self.n_arms)
         self._weights = np.ones(self.n_arms)
         self._resamples = 0
-        self.reseed(check_seed(seed))
+        self.seed = check_seed(seed)
+        self.reseed(self.seed)
 
     def reseed(self, seed: int) -> None:
         """Start the perturbations anew."""
@@ -153,14 +150,34 @@ class FPL(CountingPolicy):
         low, high = self.reward_range
         np.add.at(self._losses, arms, self._weights[arms] * ((high - rewards) / (high - low)))
 
-    def clone(self) -> FPL:
-        other = type(self)(self.matroid, self.reward_range, self.horizon, *self._asked)
-        for name in ("records", "_present", "_losses", "_weights"):
-            getattr(other, name)[:] = getattr(self, name)
-        other._t = self._t
-        other._resamples = self._resamples
-        other._rng.bit_generator.state = self._rng.bit_generator.state
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        eta, cap = self._asked
+        return {
+            "reward_range": self.reward_range,
+            "horizon": self.horizon,
+            "eta": eta,
+            "cap": cap,
+            "seed": self.seed,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            **super()._state(),
+            "losses": self._losses,
+            "weights": self._weights,
+            "resamples": self._resamples,
+            "rng": self._rng.bit_generator.state,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        losses = array_of(state, "losses", np.float64, self.n_arms)
+        weights = array_of(state, "weights", np.float64, self.n_arms)
+        if not (np.isfinite(losses).all() and np.isfinite(weights).all()):
+            raise FileError("the estimated losses must be finite")
+        super()._set_state(state)
+        self._losses, self._weights = losses, weights
+        self._resamples = whole_of(state, "resamples")
+        set_generator(self._rng, state["rng"])
 
     def describe(self) -> dict[str, Any]:
         """What runs inside; ``resamples`` counts the draws for weights."""

@@ -9,14 +9,17 @@ import numpy as np
 
 from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
-from semibandit.errors import ParameterError
+from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
+from semibandit.matroids._validate import arm_ids
 from semibandit.matroids.base import heaviest_first
 from semibandit.policies._circuits import BoolTable, best_exchange, exchange_table, lightest_first
 from semibandit.policies._counting import CountingPolicy, check_number, check_seed
 from semibandit.policies._levels import kl_upper
+from semibandit.policies._state import array_of, whole_of
 
 INDICES = ("kl", "ucb")
+COUNTERS = ("reign", "oracle_rounds", "tests", "leaders")
 
 
 @kernel
@@ -85,7 +88,7 @@ class MAUB(CountingPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range)
-        check_seed(seed)
+        self.seed = check_seed(seed)
         if index not in INDICES:
             raise ParameterError(f"index = {index!r} is not known: one of {', '.join(map(repr, INDICES))}")
         self.index = index
@@ -175,15 +178,28 @@ class MAUB(CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._table = None
 
-    def clone(self) -> MAUB:
-        other = type(self)(self.matroid, self.reward_range, self.index, self.leader_every)
-        other.records[:] = self.records
-        other._present[:] = self._present
-        other._table = None if self._table is None else self._table.copy()
-        other._leader = self._leader.copy()
-        for name in ("_t", "_reign", "_oracle_rounds", "_tests", "_leaders"):
-            setattr(other, name, getattr(self, name))
-        return other
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "reward_range": self.reward_range,
+            "index": self.index,
+            "leader_every": self.leader_every,
+            "seed": self.seed,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        counters = {name: getattr(self, f"_{name}") for name in COUNTERS}
+        return {**super()._state(), **counters, "leader": self._leader, "crowned": self._table is not None}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        leader = arm_ids(array_of(state, "leader", np.int64), self.n_arms, "leader")
+        for name in COUNTERS:
+            setattr(self, f"_{name}", whole_of(state, name))
+        self._leader, self._table = leader, None
+        if state["crowned"]:
+            if not self.matroid._is_independent(leader) or not self._present[leader].all():
+                raise FileError("the leader is no base")
+            self._table, _ = exchange_table(self.matroid, leader, np.flatnonzero(self._present))
 
     def describe(self) -> dict[str, Any]:
         """What runs inside: ``oracle_rounds`` counts the rounds that asked the membership oracle (those that cover all

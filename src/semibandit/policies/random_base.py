@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
+from semibandit.errors import FileError
 from semibandit.matroids import Matroid, Partition, Uniform
+from semibandit.policies._state import array_of
 
 
 @kernel
@@ -119,11 +123,26 @@ class RandomBase:
         else:
             self._present[ids] = True
 
-    def copy_to(self, other: RandomBase) -> None:
-        """Make `other`, over the same matroid, draw as this one would. O(K)."""
-        names = ("_order", "_place", "_size") if self.pooled else ("_present",)
-        for name in names:
-            getattr(other, name)[:] = getattr(self, name)
+    def state(self) -> dict[str, Any]:
+        """What `set_state` needs to go on drawing as this one would. O(1)."""
+        return {"order": self._order} if self.pooled else {}
+
+    def set_state(self, state: Mapping[str, Any], present: npt.NDArray[np.bool_]) -> None:
+        """Go on as told, with the arms of the mask `present`. O(K)."""
+        if not self.pooled:
+            self._present[:] = present
+            return
+        order = array_of(state, "order", np.int64, self.matroid.n_arms)
+        size = np.bincount(self._group[present], minlength=len(self._size))
+        whole = np.array_equal(np.sort(order), np.arange(len(order)))
+        # Class by class, and within a class those that are present first.
+        fits = whole and np.array_equal(self._group[order], np.sort(self._group))
+        if not fits or not np.array_equal(
+            present[order], np.arange(len(order)) - self._first[self._group[order]] < size[self._group[order]]
+        ):
+            raise FileError("the order of the arms does not fit the matroid")
+        self._order[:], self._size[:] = order, size
+        self._place[order] = np.arange(len(order))
 
     def _pool_arrays(self) -> tuple[Any, ...]:
         return self._order, self._place, self._first, self._size
