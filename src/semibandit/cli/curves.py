@@ -68,7 +68,7 @@ def command(
         curves, play = FIGURES[figure]
         results = play(repeats or (10 if figure == "wang-chen" else 50), rounds, seed, _say)
         kept[figure] = {label: values.tolist() for label, values in results.items()}
-        rows = [
+        lines = [
             (
                 curve.label,
                 curve.spec,
@@ -80,7 +80,7 @@ def command(
             for curve in curves
         ]
         header = ("curve", "policy", f"regret at {rounds:,}", "+-", "published", "reference run")
-        click.echo(table(header, rows, left=2))
+        click.echo(table(header, lines, left=2))
     if json_file is not None:
         about = {"figure": figure, "rounds": rounds, "seed": seed, "final_regret": kept}
         json_file.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
