@@ -102,6 +102,42 @@ def test_the_level_is_found_and_most_groups_are_skipped():
     cold = groups.info[groups.table[groups.table >= 0], COLD].sum()
     assert cold > 0.8 * groups.meta[LIVE] > 400
     assert groups.rate.sum() < 40
+    other = policy.clone()
+    other._check()
+    for _ in range(100):
+        arms = policy.select()
+        assert arms.tolist() == other.select().tolist()
+        rewards = rng.random(3)
+        policy.update(arms, rewards)
+        other.update(arms, rewards)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("arm", lambda a: a.__setitem__(2, 9)),  # successes that were never counted
+        ("arm", lambda a: a.__setitem__(0, 10**6)),  # a group that is not there
+        ("arm", lambda a: a.__setitem__(1, 10**6)),  # a place outside the group
+        ("arm", lambda a: a.__setitem__(0, -1)),  # an arm that is neither here nor deleted
+        ("listed", lambda a: a.__setitem__(0, -5)),
+        ("listed", lambda a: a.__setitem__(0, a[1])),
+        ("free", lambda a: a.__setitem__(slice(None), 10**6)),
+        ("level", lambda a: a.__setitem__(0, 2.0)),
+        ("word", lambda a: a.resize(0, refcheck=False)),
+    ],
+)
+def test_a_spoilt_state_is_refused(name, spoil):
+    matroid = sb.Uniform(8, 2)
+    policy = sb.CTS(matroid, sampler="grouped", seed=1)
+    policy.update([0, 1, 1, 2, 3, 3, 0], [1, 0, 1, 1, 0, 0, 1])
+    policy.delete([4, 5, 6, 7])  # leaves a free group behind
+    state = policy._state()
+    assert len(state["free"]) > 0
+    state = {key: value.copy() if isinstance(value, np.ndarray) else value for key, value in state.items()}
+    sb.CTS(matroid, sampler="grouped")._set_state(state)
+    spoil(state[name])
+    with pytest.raises(sb.FileError):
+        sb.CTS(matroid, sampler="grouped")._set_state(state)
 
 
 @pytest.mark.parametrize("sampler", ["plain", "grouped"])
