@@ -1,0 +1,95 @@
+"""Curves of the literature: order and size of the regrets (the long versions are slow)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from semibandit.cli.main import main
+from semibandit.published import (
+    CLASSES,
+    WANG_CHEN,
+    ZIMMERT,
+    class_curves,
+    wang_chen,
+    wang_chen_instance,
+    zimmert,
+)
+
+
+def near(values, wanted, share):
+    """Whether the mean is within `share` of what is wanted, give or take two standard errors of its own."""
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return abs(values.mean() - wanted) <= share * wanted + 2.0 * error
+
+
+def test_the_instance_is_the_papers():
+    env = wang_chen_instance(3)
+    assert env.matroid.n_vertices == 30 and env.matroid.rank == 29
+    assert abs(env.n_arms - 0.6 * 435) < 4 * np.sqrt(435 * 0.24)
+    assert 0.4 < env.means.mean() < 0.6
+
+
+def test_order_of_wang_and_chens_policies_in_a_short_run():
+    found = wang_chen(repeats=2, rounds=2_500, seed=1)
+    means = [found[curve.label].mean() for curve in WANG_CHEN]
+    assert means == sorted(means, reverse=True), dict(zip([c.label for c in WANG_CHEN], means))
+
+
+def test_zimmerts_regrets_in_a_short_run():
+    found = zimmert(repeats=4, rounds=10_000, seed=2)
+    for curve in ZIMMERT:
+        assert curve.reference is not None
+        assert near(found[curve.label], curve.reference, 0.15), curve
+
+
+@pytest.mark.slow
+def test_wang_and_chens_figure(capsys):
+    found = wang_chen(repeats=10, rounds=10_000, seed=0)
+    means = [found[curve.label].mean() for curve in WANG_CHEN]
+    with capsys.disabled():
+        print("\n" + "\n".join(f"{c.label}: {m:,.0f}" for c, m in zip(WANG_CHEN, means)))
+    assert means == sorted(means, reverse=True)
+    for curve in WANG_CHEN:
+        assert near(found[curve.label], curve.reference or curve.published, 0.15), curve
+
+
+@pytest.mark.slow
+def test_zimmerts_figure():
+    found = zimmert(repeats=50, rounds=10_000, seed=0)
+    for curve in ZIMMERT:
+        assert curve.reference is not None
+        assert near(found[curve.label], curve.reference, 0.1), curve
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_bounds_hold_on_every_class(name):
+    found = class_curves(name, ("cucb", "faster-cucb", "kl-osm"), repeats=2, rounds=2_000)
+    for spec in ("cucb", "faster-cucb", "kl-osm"):
+        assert found.comparison.mean_regret(spec)[-1] < found.bound[-1]
+    assert 0.0 < found.lower[-1] < found.bound[-1] and len(found.bound) == len(found.comparison.rounds)
+
+
+def test_command_line(tmp_path):
+    call = CliRunner()
+    short = ["--repeats", "2", "--rounds", "300"]
+    result = call.invoke(main, ["curves", "zimmert", *short, "--json", str(tmp_path / "z.json")])
+    assert result.exit_code == 0 and "reference run" in result.output and (tmp_path / "z.json").exists()
+    pytest.importorskip("matplotlib")
+    arguments = [
+        "curves",
+        "classes",
+        *short,
+        "--out",
+        str(tmp_path),
+        "--policy",
+        "cucb",
+        "--policy",
+        "random",
+    ]
+    result = call.invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    for name in CLASSES:
+        assert (tmp_path / f"regret-{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert "lower bound" in result.output
