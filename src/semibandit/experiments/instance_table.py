@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +96,8 @@ def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
     for key, default in ENVIRONMENTS[world].items():
         if default is not None or table.has(key):
             content[key] = _per_arm(table, key, default)
+    if table.choice("objective", ("max", "min"), "max") == "min":
+        content["objective"] = "min"
     random = isinstance(content.get("means"), str) or not (own or kind == "uniform")
     given = table.integer("seed", seed)
     if random:
@@ -139,6 +140,16 @@ def build_environment(content: dict[str, Any]) -> Environment:
     """The environment that an instance's `content` describes. Cost of its matroid and one greedy."""
     if "dataset" in content:
         return _load(content["dataset"], content["options"])
+    made = _rewarding(content)
+    if content.get("objective") == "min":
+        from semibandit.objective import minimize
+
+        return minimize(made)
+    return made
+
+
+def _rewarding(content: dict[str, Any]) -> Environment:
+    """The environment without regard to the objective."""
     from semibandit import environments as worlds
     from semibandit.instances import random_means, settled_means
 
@@ -199,7 +210,7 @@ def _family(one: Any) -> Any:
 
 def _load(name: str, options: dict[str, Any]) -> Environment:
     try:
-        from semibandit import data  # type: ignore[attr-defined,unused-ignore]
+        from semibandit import data
     except ImportError as error:
         raise MissingExtraError(
             f"dataset = {name!r} needs semibandit.data, which cannot be loaded ({error}): "
@@ -223,16 +234,19 @@ def located(table: Table, error: Exception) -> ExperimentError:
     """`error`, met while building what `table` describes, as one about the key that it names first."""
     if isinstance(error, ExperimentError) and ", line " in str(error):
         return error
-    return table.error(_named_key(str(error), table.values), str(error))
+    return table.source.error((*table.path, *_named_key(str(error), table.values)), str(error))
 
 
 _OTHER_NAMES = {"n_arms": "arms", "n_vertices": "vertices", "n_right": "slots", "vertex": "edges"}
 
 
-def _named_key(message: str, keys: Iterable[str]) -> str | None:
-    known = set(keys)
+def _named_key(message: str, values: dict[str, Any]) -> tuple[str, ...]:
+    """The first key of a table, or of its options, that a message names; none if it names none."""
+    options = values.get("options")
     for word in re.findall(r"[A-Za-z_]+", message):
         key = _OTHER_NAMES.get(word, word)
-        if key in known and key not in ("matroid", "name"):
-            return key
-    return None
+        if key in values and key not in ("matroid", "name", "options", "dataset"):
+            return (key,)
+        if isinstance(options, dict) and key in options:
+            return "options", key
+    return ()

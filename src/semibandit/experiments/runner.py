@@ -167,6 +167,7 @@ def _facts(env: Environment) -> dict[str, Any]:
         "matroid": repr(env.matroid),
         "arms": env.n_arms,
         "rank": env.matroid.rank,
+        "objective": env.objective,
         "best": env.optimal_value,
         "reward_range": [float(bound) for bound in env.reward_range],
     }

@@ -59,7 +59,8 @@ def _world(world: World, repeats: int) -> str:
     facts = world.facts
     about = ""
     if "matroid" in facts:
-        about = f"{facts['matroid']}; best expected reward a round: {number(float(facts['best']), 4)}"
+        what = "least expected cost" if facts.get("objective") == "min" else "best expected reward"
+        about = f"{facts['matroid']}; {what} a round: {number(float(facts['best']), 4)}"
     times = [Line(i, one.label, *one.time_curve()) for i, one in enumerate(world.entries)]
     times = [line for line in times if len(line.x)]
     small = [
