@@ -117,6 +117,8 @@ def test_every_class_can_be_given_in_full(matroid: str) -> None:
         ('environment = "noise"\nwidth = 0.1', sb.UniformNoise),
         ('environment = "correlated"\ncorrelation = 0.9', sb.Correlated),
         ('environment = "noise"\nreward_range = [-1, 1]\nmeans = "settled"', sb.UniformNoise),
+        ('environment = "drifting"\namplitude = 0.05\nperiod = 50\nevery = 5', sb.Drifting),
+        ('environment = "noise"\nchanges = [3, 5]', sb.Switching),
         ('environment = "table"\nobservations = [[0, 1], [1], [0.5], [0]]', sb.Table),
     ],
 )
@@ -165,6 +167,9 @@ def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
         ),
         ("rank = 3", "rank = 3\nmeans = [0.1, 0.2]", 10, "instance.1.means: "),
         ("rank = 3", "rank = 3\nreward_range = [1, 0]", 10, "instance.1.reward_range: must be two numbers"),
+        ("rank = 3", "rank = 3\nchanges = [5, 4]", 10, "instance.1.changes: must be rounds after the first"),
+        ("rank = 3", "rank = 3\nchanges = 7", 10, "instance.1.changes: must be rounds after the first"),
+        ("0.4, 0.8]", "0.4, 0.8]\nchanges = [5]", 17, "instance.2.changes: draws the means anew"),
         ("rank = 3", "rank = 3\nseed = -1", 10, "instance.1.seed: must be a whole number"),
         ("rank = 3", "rank = 3\nseed = 9223372036854775807000", 10, "instance.1.seed: must be below 2^63"),
         ("rank = 3", "rank = 3\nlabel = ''", 10, "instance.1.label: must be a line of text"),
@@ -418,6 +423,23 @@ def test_costs_are_minimised(tmp_path: Path) -> None:
     own = frame.filter((polars.col("instance") == "uniform K=12 D=3") & (polars.col("policy") == "cucb"))
     assert np.array_equal(own["regret"].to_numpy().reshape(2, 3), wanted.regret("cucb"))
     assert (own["regret"] >= 0).all()
+
+
+def test_worlds_that_change_run(tmp_path: Path) -> None:
+    text = SMALL.replace("rank = 3\n", "rank = 3\nchanges = [41, 81]\n")
+    text = text.replace('environment = "beta"', 'environment = "drifting"')
+    found = parse_experiment(text)
+    env = build_all(found)[0]
+    assert [np.array_equal(a.means, b.means) for a, b in zip(env._parts, env._parts[1:], strict=False)] == [
+        False
+    ] * 2
+    run_experiment(found, tmp_path / "out")
+    told = Store(tmp_path / "out").definition()["instances"]
+    assert [one["facts"]["changes"] for one in told] == [True, True]
+    frame = polars.read_parquet(tmp_path / "out" / "results.parquet")
+    wanted = sb.compare({"cucb": sb.CUCB(env.matroid)}, env, 120, repeats=2, record_every=[10, 50, 120])
+    own = frame.filter((polars.col("instance") == "uniform K=12 D=3") & (polars.col("policy") == "cucb"))
+    assert np.array_equal(own["regret"].to_numpy().reshape(2, 3), wanted.regret("cucb"))
 
 
 def test_real_data_runs(tmp_path: Path) -> None:

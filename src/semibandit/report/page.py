@@ -60,7 +60,8 @@ def _world(world: World, repeats: int) -> str:
     about = ""
     if "matroid" in facts:
         what = "least expected cost" if facts.get("objective") == "min" else "best expected reward"
-        about = f"{facts['matroid']}; {what} a round: {number(float(facts['best']), 4)}"
+        at_first = " at first (it changes)" if facts.get("changes") else ""
+        about = f"{facts['matroid']}; {what} a round{at_first}: {number(float(facts['best']), 4)}"
     times = [Line(i, one.label, *one.time_curve()) for i, one in enumerate(world.entries)]
     times = [line for line in times if len(line.x)]
     small = [
@@ -150,7 +151,7 @@ def _key(entries: list[Entry]) -> str:
 
 
 def _final(world: World) -> str:
-    best = float(world.facts.get("best", 0.0))
+    best = 0.0 if world.facts.get("changes") else float(world.facts.get("best", 0.0))
     rows = []
     for i, one in enumerate(world.entries):
         mean, half = one.final
