@@ -15,11 +15,18 @@ import semibandit as sb
 from semibandit.cli.main import main
 from semibandit.errors import ExperimentError, MissingExtraError
 from semibandit.experiments import Store, load_experiment, parse_experiment, run_experiment
-from semibandit.experiments.cells import build_all, content_key, list_cells, run_cell, seeds_of
+from semibandit.experiments.cells import (
+    build_all,
+    check_policies,
+    content_key,
+    list_cells,
+    run_cell,
+    seeds_of,
+)
 from semibandit.experiments.instance_table import build_environment
 from semibandit.experiments.toml_lines import line_numbers
 from semibandit.instances import random_environment
-from semibandit.policies.catalog import build_policy
+from semibandit.policies.catalog import POLICIES, build_policy
 
 polars = pytest.importorskip("polars")
 
@@ -323,6 +330,19 @@ def test_cells_are_what_compare_runs(tmp_path: Path) -> None:
             assert own["round"].to_list() == [10, 50, 120] * 3
             assert np.array_equal(own["regret"].to_numpy().reshape(3, 3), wanted.regret(label))
     assert seeds_of(5, 2) != seeds_of(5, 1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_every_policy_of_the_catalogue_gives_the_same_cell_twice(name: str, objective: str) -> None:
+    text = SMALL.split("[[policy]]")[0].replace("rank = 3\n", f'rank = 3\nobjective = "{objective}"\n')
+    found = parse_experiment(text + f'[[policy]]\nname = "{name}"\n')
+    worlds = build_all(found)
+    check_policies(found, worlds)
+    for cell in list_cells(found, worlds)[:2]:
+        first, second = run_cell(cell.content), run_cell(cell.content)
+        assert first["regret"] == second["regret"] and first["reward"] == second["reward"]
+        assert json.loads(json.dumps(first, allow_nan=False)) == first
 
 
 def test_the_folder_holds_what_it_should(tmp_path: Path) -> None:
