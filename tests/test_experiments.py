@@ -15,11 +15,18 @@ import semibandit as sb
 from semibandit.cli.main import main
 from semibandit.errors import ExperimentError, MissingExtraError
 from semibandit.experiments import Store, load_experiment, parse_experiment, run_experiment
-from semibandit.experiments.cells import build_all, content_key, list_cells, run_cell, seeds_of
+from semibandit.experiments.cells import (
+    build_all,
+    check_policies,
+    content_key,
+    list_cells,
+    run_cell,
+    seeds_of,
+)
 from semibandit.experiments.instance_table import build_environment
 from semibandit.experiments.toml_lines import line_numbers
 from semibandit.instances import random_environment
-from semibandit.policies.catalog import build_policy
+from semibandit.policies.catalog import POLICIES, build_policy
 
 polars = pytest.importorskip("polars")
 
@@ -117,6 +124,8 @@ def test_every_class_can_be_given_in_full(matroid: str) -> None:
         ('environment = "noise"\nwidth = 0.1', sb.UniformNoise),
         ('environment = "correlated"\ncorrelation = 0.9', sb.Correlated),
         ('environment = "noise"\nreward_range = [-1, 1]\nmeans = "settled"', sb.UniformNoise),
+        ('environment = "drifting"\namplitude = 0.05\nperiod = 50\nevery = 5', sb.Drifting),
+        ('environment = "noise"\nchanges = [3, 5]', sb.Switching),
         ('environment = "table"\nobservations = [[0, 1], [1], [0.5], [0]]', sb.Table),
     ],
 )
@@ -165,6 +174,9 @@ def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
         ),
         ("rank = 3", "rank = 3\nmeans = [0.1, 0.2]", 10, "instance.1.means: "),
         ("rank = 3", "rank = 3\nreward_range = [1, 0]", 10, "instance.1.reward_range: must be two numbers"),
+        ("rank = 3", "rank = 3\nchanges = [5, 4]", 10, "instance.1.changes: must be rounds after the first"),
+        ("rank = 3", "rank = 3\nchanges = 7", 10, "instance.1.changes: must be rounds after the first"),
+        ("0.4, 0.8]", "0.4, 0.8]\nchanges = [5]", 17, "instance.2.changes: draws the means anew"),
         ("rank = 3", "rank = 3\nseed = -1", 10, "instance.1.seed: must be a whole number"),
         ("rank = 3", "rank = 3\nseed = 9223372036854775807000", 10, "instance.1.seed: must be below 2^63"),
         ("rank = 3", "rank = 3\nlabel = ''", 10, "instance.1.label: must be a line of text"),
@@ -320,6 +332,19 @@ def test_cells_are_what_compare_runs(tmp_path: Path) -> None:
     assert seeds_of(5, 2) != seeds_of(5, 1)
 
 
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_every_policy_of_the_catalogue_gives_the_same_cell_twice(name: str, objective: str) -> None:
+    text = SMALL.split("[[policy]]")[0].replace("rank = 3\n", f'rank = 3\nobjective = "{objective}"\n')
+    found = parse_experiment(text + f'[[policy]]\nname = "{name}"\n')
+    worlds = build_all(found)
+    check_policies(found, worlds)
+    for cell in list_cells(found, worlds)[:2]:
+        first, second = run_cell(cell.content), run_cell(cell.content)
+        assert first["regret"] == second["regret"] and first["reward"] == second["reward"]
+        assert json.loads(json.dumps(first, allow_nan=False)) == first
+
+
 def test_the_folder_holds_what_it_should(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
@@ -406,6 +431,48 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(
     assert run_experiment(parse_experiment(SMALL), tmp_path / "out").found == 3
 
 
+def test_costs_are_minimised(tmp_path: Path) -> None:
+    text = SMALL.replace("rank = 3\n", 'rank = 3\nobjective = "min"\n')
+    found = parse_experiment(text)
+    env = build_all(found)[0]
+    assert env.objective == "min" and found.instances[0].content["objective"] == "min"
+    run_experiment(found, tmp_path / "out")
+    frame = polars.read_parquet(tmp_path / "out" / "results.parquet")
+    players = {"cucb": sb.minimize(sb.CUCB(env.matroid))}
+    wanted = sb.compare(players, env, 120, repeats=2, record_every=[10, 50, 120])
+    own = frame.filter((polars.col("instance") == "uniform K=12 D=3") & (polars.col("policy") == "cucb"))
+    assert np.array_equal(own["regret"].to_numpy().reshape(2, 3), wanted.regret("cucb"))
+    assert (own["regret"] >= 0).all()
+
+
+def test_worlds_that_change_run(tmp_path: Path) -> None:
+    text = SMALL.replace("rank = 3\n", "rank = 3\nchanges = [41, 81]\n")
+    text = text.replace('environment = "beta"', 'environment = "drifting"')
+    found = parse_experiment(text)
+    env = build_all(found)[0]
+    assert [np.array_equal(a.means, b.means) for a, b in zip(env._parts, env._parts[1:], strict=False)] == [
+        False
+    ] * 2
+    run_experiment(found, tmp_path / "out")
+    told = Store(tmp_path / "out").definition()["instances"]
+    assert [one["facts"]["changes"] for one in told] == [True, True]
+    frame = polars.read_parquet(tmp_path / "out" / "results.parquet")
+    wanted = sb.compare({"cucb": sb.CUCB(env.matroid)}, env, 120, repeats=2, record_every=[10, 50, 120])
+    own = frame.filter((polars.col("instance") == "uniform K=12 D=3") & (polars.col("policy") == "cucb"))
+    assert np.array_equal(own["regret"].to_numpy().reshape(2, 3), wanted.regret("cucb"))
+
+
+def test_real_data_runs(tmp_path: Path) -> None:
+    pytest.importorskip("topohub")
+    text = '[experiment]\nrounds = 50\nrepeats = 2\n[[instance]]\ndataset = "isp"\n'
+    text += 'options = { network = "sndlib/germany50" }\n[[policy]]\nname = "cucb"\n'
+    assert run_experiment(parse_experiment(text), tmp_path / "out").total == 2
+    told = Store(tmp_path / "out").definition()["instances"][0]
+    assert told["facts"]["objective"] == "min" and told["label"] == "isp sndlib/germany50"
+    with pytest.raises(ExperimentError, match=r"line 6, instance.1.options.network: "):
+        build_all(parse_experiment(text.replace("germany50", "atlantis")))
+
+
 # The command
 
 
@@ -439,6 +506,8 @@ def test_the_example_of_the_docs_is_right(tmp_path: Path) -> None:
     examples = re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)
     assert examples
     for text in examples:
+        if "dataset" in text:
+            pytest.importorskip("topohub")
         (tmp_path / "sweep.toml").write_text(text)
         result = call("run", str(tmp_path / "sweep.toml"), "--check")
         assert result.exit_code == 0, result.output

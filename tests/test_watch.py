@@ -43,7 +43,7 @@ def test_a_recording_is_what_simulate_plays() -> None:
         assert frame.regret == pytest.approx(run.regret[frame.round - 1])
         assert sum(frame.counts) == 4 * (frame.round - 1), "what was known when the choice was made"
     late = recording.last
-    chosen = sorted(range(12), key=lambda k: (-(late.upper[k] or np.inf), k))[:4]
+    chosen = sorted(range(12), key=lambda k: (-(late.index[k] or np.inf), k))[:4]
     assert sorted(chosen) == late.arms, "the bars explain the choice"
     assert recording.frames[0].means == [None] * 12
     assert "round 300: regret" in recording.caption(late)
@@ -73,7 +73,7 @@ def test_the_pages_are_well_formed_and_load_nothing() -> None:
     env, positions = random_network(10, 1)
     network = network_page(record(sb.CUCB(env.matroid), env, 100, 12), positions, title="<i>map</i>")
     items = random_list(8, 3, 1)
-    listed = list_page(record(sb.CUCB(items.matroid), items, 100, 12), labels=["</script><b>"] * 8)
+    listed = list_page(record(sb.CUCB(items.matroid), items, 100, 12, labels=["</script><b>"] * 8))
     for text in (network, listed):
         page = Page(text)
         assert page.open == [] and page.addresses == ["data:,"]
@@ -92,11 +92,11 @@ def test_mistakes() -> None:
     with pytest.raises(ParameterError, match="needs a Graphic matroid"):
         network_page(recording, np.zeros((3, 2)))
     with pytest.raises(ParameterError, match="labels must be one per arm"):
-        list_page(recording, labels=["a"])
+        record(sb.CUCB(env.matroid), env, 10, labels=["a"])
     with pytest.raises(ParameterError, match="rounds must be"):
         record(sb.CUCB(env.matroid), env, 0)
-    with pytest.raises(ParameterError, match="at most 2,000"):
-        large = random_list(3000, 2)
+    with pytest.raises(ParameterError, match="at most 50,000"):
+        large = random_list(50_001, 2)
         record(sb.CUCB(large.matroid), large, 5)
     with pytest.raises(ParameterError, match="nodes must lie between"):
         random_network(2)
@@ -122,3 +122,52 @@ def test_the_command_writes_pages_animations_and_pictures(tmp_path: Path, kind: 
         from PIL import Image
 
         assert Image.open(out).n_frames >= 3  # type: ignore[attr-defined]
+
+
+def test_costs_are_watched_as_costs() -> None:
+    env = sb.minimize(random_list(10, 3, seed=4))
+    policy = sb.minimize(sb.CUCB(env.matroid, exploration=0.3))
+    recording = record(policy, env, rounds=400, frames=10)
+    shown = recording.shown()
+    assert shown[:3] == np.argsort(env.means, kind="stable")[:3].tolist(), "the cheapest first"
+    late = recording.last
+    index = [np.inf if one is None else one for one in late.index]
+    assert sorted(np.argsort(index, kind="stable")[:3].tolist()) == late.arms, "the lowest index is played"
+    assert Page(list_page(recording)).open == []
+
+
+def test_a_long_list_is_cut_to_the_best_and_the_most_tried() -> None:
+    env = random_list(150, 4, seed=1)
+    recording = record(sb.CUCB(env.matroid, exploration=0.1), env, rounds=600, frames=5)
+    shown = recording.shown()
+    assert len(shown) == 60 and set(recording.best) <= set(shown)
+    counts = np.array(recording.last.counts)
+    left_out = np.setdiff1d(np.arange(150), shown)
+    assert counts[left_out].max() <= np.delete(counts[shown], range(4)).min()
+    text = list_page(recording)
+    assert "60 of 150 arms" in text and text.count('class="row"') == 60
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "package"),
+    [("isp:network=sndlib/germany50", "network", "topohub"), ("movies", "list", "bokeh_sampledata")],
+)
+def test_real_data_can_be_watched(tmp_path: Path, dataset: str, kind: str, package: str) -> None:
+    pytest.importorskip(package)
+    out = tmp_path / "watch.html"
+    done = call(
+        "watch", "--kind", kind, "--dataset", dataset, "--rounds", "60", "--frames", "5", "--out", str(out)
+    )
+    assert done.exit_code == 0, done.output
+    assert Page(out.read_text(encoding="utf-8")).open == []
+
+
+def test_data_sets_that_do_not_fit() -> None:
+    pytest.importorskip("bokeh_sampledata")
+    for dataset, says in (
+        ("movies", "not a network"),
+        ("moon", "is not known"),
+        ("movies:kind", "OPTION=VALUE"),
+    ):
+        done = call("watch", "--dataset", dataset)
+        assert done.exit_code == 2 and says in done.output, done.output

@@ -29,7 +29,11 @@ import click
 )
 @click.option("--arms", type=click.IntRange(2, 100), default=20, show_default=True, help="Arms of the list.")
 @click.option("--rank", type=click.IntRange(1), default=5, show_default=True, help="Length of the list.")
-@click.option("--dataset", metavar="NAME", help="A data set in place of a random network (see the docs).")
+@click.option(
+    "--dataset",
+    metavar="NAME[:OPTION=VALUE,...]",
+    help="A data set in place of a random instance (see `datasets`).",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def command(
     kind: str,
@@ -48,6 +52,7 @@ def command(
     \b
     semibandit watch --kind network --out watch.html
     semibandit watch --kind list --out watch.gif
+    semibandit watch --dataset isp:network=sndlib/germany50
     """
     from semibandit.cli.files import need, writable
 
@@ -56,23 +61,32 @@ def command(
     if not page:
         need("matplotlib", "--out")
 
-    from semibandit.policies.catalog import make_policy
-    from semibandit.watch import list_page, network_page, random_list, record
+    from semibandit.experiments.cells import player
+    from semibandit.policies.catalog import parse_policy
+    from semibandit.watch import list_page, network_page, random_list, random_network, record
     from semibandit.watch.worlds import EXPLORATION
 
     positions: Any = None
-    if kind == "network":
-        env, positions = _network(dataset, nodes, seed)
-        spec = policy or ("cucb" if dataset else f"cucb:exploration={EXPLORATION:g}")
+    labels: list[str] | None = None
+    spec = policy or "cucb"
+    if dataset is not None:
+        found = _load(dataset)
+        env, labels = found.env, found.labels
+        positions = _places(found, dataset, seed) if kind == "network" else None
+    elif kind == "network":
+        env, positions = random_network(nodes, seed)
+        spec = policy or f"cucb:exploration={EXPLORATION:g}"
     else:
-        env = random_list(arms, rank, seed) if dataset is None else _load(dataset)
+        env = random_list(arms, rank, seed)
         spec = policy or "cucb:exploration=0.5"
-    player = make_policy(spec, env.matroid, env.reward_range, seed, {"horizon": rounds, "means": env.means})
-    recording = record(player, env, rounds, frames, label=spec)
+    entry, options = parse_policy(spec)
+    learner = player(env, {"name": entry.name, "options": options}, rounds, seed)
+    recording = record(learner, env, rounds, frames, spec, labels)
+    title = {} if dataset is None else {"title": f"Learning: {found.about}"}
     if page and kind == "network":
-        out.write_text(network_page(recording, positions), encoding="utf-8")
+        out.write_text(network_page(recording, positions, **title), encoding="utf-8")
     elif page:
-        out.write_text(list_page(recording), encoding="utf-8")
+        out.write_text(list_page(recording, **title), encoding="utf-8")
     else:
         from semibandit.watch.pictures import save_animation, save_picture
 
@@ -81,21 +95,36 @@ def command(
     click.echo(f"written: {out}")
 
 
-def _network(dataset: str | None, nodes: int, seed: int) -> tuple[Any, Any]:
+def _places(found: Any, dataset: str, seed: int) -> Any:
+    """Where the vertices of a data set are, on a map that keeps distances about right."""
+    import numpy as np
+
     from semibandit.errors import ParameterError
     from semibandit.matroids import Graphic
-    from semibandit.watch import layout, random_network
+    from semibandit.watch import layout
 
-    if dataset is None:
-        return random_network(nodes, seed)
-    env = _load(dataset)
-    if not isinstance(env.matroid, Graphic):
-        raise ParameterError(f"--dataset {dataset}: not a network but {env.matroid!r}; take --kind list")
-    positions = getattr(env, "positions", None)
-    return env, layout(env.matroid, seed) if positions is None else positions
+    if not isinstance(found.env.matroid, Graphic):
+        raise ParameterError(
+            f"--dataset {dataset}: not a network but {found.env.matroid!r}; take --kind list"
+        )
+    if found.positions is None:
+        return layout(found.env.matroid, seed)
+    places = np.array(found.positions, dtype=float)
+    places[:, 0] *= np.cos(np.radians(places[:, 1].mean()))
+    return places
 
 
 def _load(dataset: str) -> Any:
-    from semibandit.experiments.instance_table import build_environment
+    """The data set ``NAME`` or ``NAME:OPTION=VALUE,...``."""
+    from semibandit.data import load_dataset
+    from semibandit.errors import ParameterError
+    from semibandit.policies.catalog import _value
 
-    return build_environment({"dataset": dataset, "options": {}})
+    name, _, rest = dataset.partition(":")
+    options = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, text = part.partition("=")
+        if not equals:
+            raise ParameterError(f"--dataset {dataset}: {part!r} should be OPTION=VALUE")
+        options[key.strip()] = _value(text.strip())
+    return load_dataset(name.strip(), **options)

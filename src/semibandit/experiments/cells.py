@@ -15,6 +15,7 @@ from semibandit.experiments.instance_table import build_environment, build_locat
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
+    from semibandit.policies import Policy
 
 FORMAT = 1
 # A cell computed by another minor version may differ: engines may break ties or sum in another order.
@@ -56,15 +57,25 @@ def build_all(experiment: Experiment) -> list[Environment]:
 def check_policies(experiment: Experiment, worlds: list[Environment]) -> None:
     """Make every policy once on every instance, so that a wrong option is found before a long run."""
     from semibandit.errors import SemibanditError
-    from semibandit.policies.catalog import build_policy
 
     for policy in experiment.policies:
         for spec, env in zip(experiment.instances, worlds, strict=True):
-            context = {"horizon": experiment.rounds, "means": env.means}
             try:
-                build_policy(policy.name, policy.options, env.matroid, env.reward_range, 0, context)
+                player(env, policy.content, experiment.rounds)
             except (SemibanditError, TypeError, ValueError) as error:
                 raise located(policy.table, type(error)(f"{error} (on instance {spec.label!r})")) from None
+
+
+def player(env: Environment, told: dict[str, Any], rounds: int, seed: int = 0) -> Policy:
+    """The policy that `told` describes (name and options), ready for `env`: it minimises where `env` draws costs."""
+    from semibandit.objective import minimize
+    from semibandit.policies.catalog import build_policy
+
+    low, high = env.reward_range
+    costs = env.objective == "min"
+    context = {"horizon": rounds, "means": (low + high) - env.means if costs else env.means}
+    made = build_policy(told["name"], told["options"], env.matroid, env.reward_range, seed, context)
+    return minimize(made) if costs else made
 
 
 def list_cells(experiment: Experiment, worlds: list[Environment]) -> list[Cell]:
@@ -115,14 +126,11 @@ def _environment(described: dict[str, Any]) -> Environment:
 
 def run_cell(content: dict[str, Any]) -> dict[str, Any]:
     """Run the cell with this `content`: regret, reward and seconds at its checkpoints. Cost of `simulate`."""
-    from semibandit.policies.catalog import build_policy
     from semibandit.simulation import simulate
 
     env = _environment({key: value for key, value in content["instance"].items() if key != "holds"})
     reward_seed, policy_seed = seeds_of(content["seed"], content["repeat"])
-    context = {"horizon": content["rounds"], "means": env.means}
-    told = content["policy"]
-    policy = build_policy(told["name"], told["options"], env.matroid, env.reward_range, policy_seed, context)
+    policy = player(env, content["policy"], content["rounds"], policy_seed)
     policy.reseed(policy_seed)
     world = env.clone(seed=reward_seed)
     run = simulate(policy, world, content["rounds"], content["checkpoints"], progress=False)

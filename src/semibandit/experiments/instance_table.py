@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ ENVIRONMENTS: dict[str, dict[str, float | None]] = {
     "gaussian": {"sigma": 0.1},
     "noise": {"width": 0.2},
     "correlated": {"correlation": 0.5, "width": None},
+    "drifting": {"amplitude": 0.1},
     "table": {},
 }
 
@@ -97,6 +97,13 @@ def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
     for key, default in ENVIRONMENTS[world].items():
         if default is not None or table.has(key):
             content[key] = _per_arm(table, key, default)
+    if world == "drifting":
+        content["period"] = table.integer("period", 10_000, least=1)
+        content["every"] = table.integer("every", 100, least=1)
+    elif table.has("changes"):
+        content["changes"] = _changes(table, content)
+    if table.choice("objective", ("max", "min"), "max") == "min":
+        content["objective"] = "min"
     random = isinstance(content.get("means"), str) or not (own or kind == "uniform")
     given = table.integer("seed", seed)
     if random:
@@ -111,6 +118,20 @@ def _means(table: Table) -> Any:
     if not isinstance(value, list) or not value or not all(map(is_number, value)):
         raise table.error("means", 'must be "random", "settled" or a list of numbers, one per arm')
     return [float(mean) for mean in value]
+
+
+def _changes(table: Table, content: dict[str, Any]) -> list[int]:
+    """Rounds in which the means are drawn anew."""
+    given = table.get("changes")
+    if not isinstance(content.get("means"), str):
+        raise table.error("changes", 'draws the means anew: it goes with means = "random" or "settled"')
+    rounds: list[Any] = given if isinstance(given, list) else [None]
+    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in rounds)
+    if not rounds or not whole or rounds[0] < 2 or sorted(set(rounds)) != rounds:
+        raise table.error(
+            "changes", f"must be rounds after the first, in order, such as [1001, 2001], got {given!r}"
+        )
+    return list(rounds)
 
 
 def _per_arm(table: Table, key: str, default: float | None) -> float | list[float]:
@@ -139,6 +160,16 @@ def build_environment(content: dict[str, Any]) -> Environment:
     """The environment that an instance's `content` describes. Cost of its matroid and one greedy."""
     if "dataset" in content:
         return _load(content["dataset"], content["options"])
+    made = _rewarding(content)
+    if content.get("objective") == "min":
+        from semibandit.objective import minimize
+
+        return minimize(made)
+    return made
+
+
+def _rewarding(content: dict[str, Any]) -> Environment:
+    """The environment without regard to the objective."""
     from semibandit import environments as worlds
     from semibandit.instances import random_means, settled_means
 
@@ -150,13 +181,9 @@ def build_environment(content: dict[str, Any]) -> Environment:
             matroid, content["observations"], reward_range=None if bounds is None else tuple(bounds)
         )
     low, high = content["reward_range"]
-    means: Any = content["means"]
-    if isinstance(means, str):
-        unit = random_means(matroid.n_arms, seed) if means == "random" else settled_means(matroid, seed)
-        means = low + (high - low) * unit
     options = {
         key: np.asarray(content[key], dtype=float) if isinstance(content[key], list) else content[key]
-        for key in ENVIRONMENTS[name]
+        for key in (*ENVIRONMENTS[name], "period", "every")
         if key in content
     }
     maker: Any = {
@@ -165,9 +192,25 @@ def build_environment(content: dict[str, Any]) -> Environment:
         "gaussian": worlds.Gaussian,
         "noise": worlds.UniformNoise,
         "correlated": worlds.Correlated,
+        "drifting": worlds.Drifting,
     }[name]
-    made: Environment = maker(matroid, means, reward_range=(low, high), **options)
-    return made
+
+    def part(own_seed: int) -> Environment:
+        means: Any = content["means"]
+        if isinstance(means, str):
+            draw = (
+                random_means(matroid.n_arms, own_seed)
+                if means == "random"
+                else settled_means(matroid, own_seed)
+            )
+            means = low + (high - low) * draw
+        made: Environment = maker(matroid, means, reward_range=(low, high), **options)
+        return made
+
+    if "changes" in content:
+        starts = [1, *content["changes"]]
+        return worlds.Switching([part(seed + i) for i in range(len(starts))], starts)
+    return part(seed)
 
 
 def _matroid(content: dict[str, Any]) -> Matroid:
@@ -199,7 +242,7 @@ def _family(one: Any) -> Any:
 
 def _load(name: str, options: dict[str, Any]) -> Environment:
     try:
-        from semibandit import data  # type: ignore[attr-defined,unused-ignore]
+        from semibandit import data
     except ImportError as error:
         raise MissingExtraError(
             f"dataset = {name!r} needs semibandit.data, which cannot be loaded ({error}): "
@@ -223,16 +266,19 @@ def located(table: Table, error: Exception) -> ExperimentError:
     """`error`, met while building what `table` describes, as one about the key that it names first."""
     if isinstance(error, ExperimentError) and ", line " in str(error):
         return error
-    return table.error(_named_key(str(error), table.values), str(error))
+    return table.source.error((*table.path, *_named_key(str(error), table.values)), str(error))
 
 
 _OTHER_NAMES = {"n_arms": "arms", "n_vertices": "vertices", "n_right": "slots", "vertex": "edges"}
 
 
-def _named_key(message: str, keys: Iterable[str]) -> str | None:
-    known = set(keys)
+def _named_key(message: str, values: dict[str, Any]) -> tuple[str, ...]:
+    """The first key of a table, or of its options, that a message names; none if it names none."""
+    options = values.get("options")
     for word in re.findall(r"[A-Za-z_]+", message):
         key = _OTHER_NAMES.get(word, word)
-        if key in known and key not in ("matroid", "name"):
-            return key
-    return None
+        if key in values and key not in ("matroid", "name", "options", "dataset"):
+            return (key,)
+        if isinstance(options, dict) and key in options:
+            return "options", key
+    return ()

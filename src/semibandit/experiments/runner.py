@@ -163,11 +163,16 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _facts(env: Environment) -> dict[str, Any]:
+    from semibandit.environments import Drifting, Switching
+
+    inner = getattr(env, "inner", env)
     return {
         "matroid": repr(env.matroid),
         "arms": env.n_arms,
         "rank": env.matroid.rank,
+        "objective": env.objective,
         "best": env.optimal_value,
+        "changes": isinstance(inner, (Switching, Drifting)),
         "reward_range": [float(bound) for bound in env.reward_range],
     }
 

@@ -59,7 +59,9 @@ def _world(world: World, repeats: int) -> str:
     facts = world.facts
     about = ""
     if "matroid" in facts:
-        about = f"{facts['matroid']}; best expected reward a round: {number(float(facts['best']), 4)}"
+        what = "least expected cost" if facts.get("objective") == "min" else "best expected reward"
+        at_first = " at first (it changes)" if facts.get("changes") else ""
+        about = f"{facts['matroid']}; {what} a round{at_first}: {number(float(facts['best']), 4)}"
     times = [Line(i, one.label, *one.time_curve()) for i, one in enumerate(world.entries)]
     times = [line for line in times if len(line.x)]
     small = [
@@ -149,7 +151,7 @@ def _key(entries: list[Entry]) -> str:
 
 
 def _final(world: World) -> str:
-    best = float(world.facts.get("best", 0.0))
+    best = 0.0 if world.facts.get("changes") else float(world.facts.get("best", 0.0))
     rows = []
     for i, one in enumerate(world.entries):
         mean, half = one.final

@@ -15,7 +15,7 @@ from semibandit.report.style import page
 from semibandit.report.svg import BOTTOM, LEFT, RIGHT, TOP, Axis, Line, line_chart
 from semibandit.watch.recording import Recording
 
-_LONGEST = 200
+_MOST_LINKS = 5_000
 
 _STYLE = """
 main { max-width: 900px; }
@@ -93,12 +93,12 @@ const at = value => left + (Math.min(Math.max(value, low), high) - low) / (high 
 function show(frame) {
   const played = new Set(frame.arms);
   for (const row of rows) {
-    const k = Number(row.dataset.arm), mean = frame.means[k], upper = frame.upper[k];
+    const k = Number(row.dataset.row), mean = frame.means[k], index = frame.index[k];
     row.classList.toggle("played", played.has(k));
     row.classList.toggle("best", best.has(k));
     const span = row.querySelector(".span"), dot = row.querySelector(".mean");
-    const from = mean === null ? left : at(mean), to = mean === null ? right : upper === null ? from : at(upper);
-    span.setAttribute("x", from); span.setAttribute("width", Math.max(0, to - from));
+    const from = mean === null ? left : at(mean), to = mean === null ? right : index === null ? from : at(index);
+    span.setAttribute("x", Math.min(from, to)); span.setAttribute("width", Math.abs(to - from));
     dot.setAttribute("visibility", mean === null ? "hidden" : "visible");
     dot.setAttribute("cx", from);
     row.querySelector(".n").textContent = frame.counts[k].toLocaleString("en");
@@ -112,13 +112,18 @@ def network_page(recording: Recording, positions: Any, title: str = "A spanning 
     matroid = recording.env.matroid
     if not isinstance(matroid, Graphic):
         raise ParameterError(f"a network needs a Graphic matroid, got {matroid!r}")
+    if matroid.n_arms > _MOST_LINKS:
+        raise ParameterError(
+            f"the network has {matroid.n_arms:,} links: a page can show at most {_MOST_LINKS:,}"
+        )
     places = fit(positions, matroid.n_vertices, 800, 500, 18)
     lines = [
         f'<line class="edge" x1="{places[a, 0]:.1f}" y1="{places[a, 1]:.1f}" '
         f'x2="{places[b, 0]:.1f}" y2="{places[b, 1]:.1f}"/>'
         for a, b in zip(matroid._tail.tolist(), matroid._head.tolist(), strict=True)
     ]
-    nodes = [f'<circle class="node" cx="{x:.1f}" cy="{y:.1f}" r="6"/>' for x, y in places]
+    radius = 6.0 * min(1.0, (40 / len(places)) ** 0.5)
+    nodes = [f'<circle class="node" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>' for x, y in places]
     picture = (
         '<svg viewBox="0 0 800 500" role="img" aria-label="the network">'
         f"<g>{''.join(lines)}</g>{''.join(nodes)}</svg>"
@@ -147,50 +152,60 @@ def fit(positions: Any, n: int, width: float, height: float, margin: float) -> F
     return np.asarray(moved + (width / 2, height / 2))
 
 
-def list_page(recording: Recording, title: str = "A list, learning", labels: list[str] | None = None) -> str:
-    """All arms, best first, each with its mean and upper index; the played ones stand out. O(frames K)."""
-    env = recording.env
-    if env.n_arms > _LONGEST:
-        raise ParameterError(f"env has {env.n_arms:,} arms: a list can show at most {_LONGEST}")
-    names = [f"arm {k}" for k in range(env.n_arms)] if labels is None else labels
-    if len(names) != env.n_arms:
-        raise ParameterError(f"labels must be one per arm ({env.n_arms}), got {len(names)}")
-    order = recording.order()
+def list_page(recording: Recording, title: str = "A list, learning") -> str:
+    """Arms, best first, each with its mean and index; the played ones stand out. O(frames K).
+
+    Of many arms 60 are shown: the best base, and those that were tried most.
+    """
+    env, shown = recording.env, recording.shown()
     low, high = env.reward_range
-    left, right, tall = 62.0, 350.0, 24
+    names = [recording.name(k) for k in shown]
+    left, right, tall = 62.0 if max(map(len, names)) <= 8 else 154.0, 350.0, 24
     rows = []
-    for i, k in enumerate(order):
+    for i, (k, name) in enumerate(zip(shown, names, strict=True)):
         y = 12 + tall * i
         mark = left + (float(env.means[k]) - low) / (high - low) * (right - left)
         rows.append(
-            f'<g class="row" data-arm="{k}"><text x="{left - 8}" y="{y + 4}" text-anchor="end">'
-            f"{escape(names[k][:9])}</text>"
+            f'<g class="row" data-row="{i}"><text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(name)}</text>'
             f'<rect class="span" y="{y - 6}" height="12" x="{left}" width="0"/>'
             f'<path class="true" d="M{mark:.1f} {y - 8}V{y + 8}"/><circle class="mean" r="5" cy="{y}" cx="{left}"/>'
             f'<text class="n" x="412" y="{y + 4}" text-anchor="end"></text></g>'
         )
     cut = 12 + tall * len(recording.best) - tall / 2
-    height = 12 + tall * len(order)
     picture = (
-        f'<svg class="list" viewBox="0 0 420 {height}" role="img" aria-label="arms with their confidence bars">'
+        f'<svg class="list" viewBox="0 0 420 {12 + tall * len(shown)}" role="img" '
+        'aria-label="arms with their confidence bars">'
         f'<path class="limit" d="M0 {cut}H420"/>{"".join(rows)}</svg>'
     )
+    some = f"{len(shown)} of {env.n_arms:,} arms. " if len(shown) < env.n_arms else ""
     key = (
-        '<p class="soft">Dot: mean of the rewards so far. Bar: up to the upper index (all the way for an arm never '
-        "tried). Tick: the true mean. Right: how often tried. Above the dashed line: the best choice. "
-        "Coloured: played in this round (blue: rightly, orange: not).</p>"
+        f'<p class="soft">{some}Dot: mean so far. Bar: from there to the index, the best that it may be (all the '
+        "way for an arm never tried). Tick: the true mean. Right: how often tried. Above the dashed line: the best "
+        "choice. Coloured: played in this round (blue: rightly, orange: not).</p>"
     )
+    row_of = {k: i for i, k in enumerate(shown)}
     frames = [
         {
-            "arms": one.arms,
-            "counts": one.counts,
-            "means": [None if v is None else round(v, 4) for v in one.means],
-            "upper": [None if v is None else round(v, 4) for v in one.upper],
+            "arms": [row_of[k] for k in one.arms if k in row_of],
+            "counts": [one.counts[k] for k in shown],
+            "means": [_rounded(one.means[k]) for k in shown],
+            "index": [_rounded(one.index[k]) for k in shown],
         }
         for one in recording.frames
     ]
-    more = {"pixels": [left, right], "range": [low, high]}
-    return _page(recording, title, picture + key, frames, _SHOW_LIST, more)
+    best = [row_of[k] for k in recording.best]
+    return _page(
+        recording,
+        title,
+        picture + key,
+        frames,
+        _SHOW_LIST,
+        {"pixels": [left, right], "range": [low, high], "best": best},
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def _page(

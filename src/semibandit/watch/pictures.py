@@ -19,7 +19,7 @@ def save_picture(recording: Recording, path: str | Path, positions: Any = None) 
     """Early, in between and at the end, side by side; a map if `positions` are given, else a list."""
     n = len(recording.frames)
     chosen = [recording.frames[i] for i in sorted({int(0.25 * n), int(0.6 * n), n - 1})]
-    tall = 4.0 if positions is not None else max(3.2, 0.22 * recording.env.n_arms)
+    tall = 4.0 if positions is not None else max(3.2, 0.22 * len(recording.shown()))
     figure, axes = _figure(5.2 * len(chosen), tall, len(chosen), squeeze=False)
     for axis, frame in zip(axes[0], chosen, strict=True):
         _draw(axis, recording, frame, positions)
@@ -31,7 +31,7 @@ def save_animation(recording: Recording, path: str | Path, positions: Any = None
     from PIL import Image
 
     shots = []
-    tall = 4.1 if positions is not None else max(3.4, 0.22 * recording.env.n_arms)
+    tall = 4.1 if positions is not None else max(3.4, 0.22 * len(recording.shown()))
     figure, axis = _figure(6.4, tall)
     figure.set_dpi(100)
     for frame in recording.frames:
@@ -69,6 +69,7 @@ def _draw(axis: Any, recording: Recording, frame: Frame, positions: Any) -> None
 def _draw_network(axis: Any, recording: Recording, frame: Frame, places: FloatArray) -> None:
     matroid: Any = recording.env.matroid
     played, best = set(frame.arms), set(recording.best)
+    size = 6.0 * min(1.0, (40 / len(places)) ** 0.5)
     for k, (a, b) in enumerate(zip(matroid._tail.tolist(), matroid._head.tolist(), strict=True)):
         x, y = places[[a, b], 0], 5.0 - places[[a, b], 1]
         if k in played and k in best:
@@ -78,7 +79,7 @@ def _draw_network(axis: Any, recording: Recording, frame: Frame, places: FloatAr
         else:
             axis.plot(x, y, color=FAINT, linewidth=1.2, zorder=1)
     axis.plot(
-        places[:, 0], 5.0 - places[:, 1], "o", color="white", markeredgecolor=INK, markersize=6, zorder=4
+        places[:, 0], 5.0 - places[:, 1], "o", color="white", markeredgecolor=INK, markersize=size, zorder=4
     )
     axis.set_xlim(0, 8)
     axis.set_ylim(0, 5)
@@ -88,23 +89,23 @@ def _draw_network(axis: Any, recording: Recording, frame: Frame, places: FloatAr
 
 def _draw_list(axis: Any, recording: Recording, frame: Frame) -> None:
     env = recording.env
-    order = recording.order()
+    order = recording.shown()
     low, high = env.reward_range
     played, best = set(frame.arms), set(recording.best)
     for y, k in enumerate(order):
         colour = (OURS if k in best else RIVAL) if k in played else "#9a9a9a"
-        mean, upper = frame.means[k], frame.upper[k]
+        mean, index = frame.means[k], frame.index[k]
         start = low if mean is None else mean
-        end = high if mean is None else start if upper is None else min(upper, high)
+        end = high if mean is None else start if index is None else min(max(index, low), high)
         axis.barh(y, end - start, left=start, height=0.5, color=colour, alpha=0.45 if k in played else 0.25)
         if mean is not None:
             axis.plot(mean, y, "o", color=colour, markersize=5)
         axis.plot([env.means[k]] * 2, [y - 0.36, y + 0.36], color=INK, linewidth=1.4)
     axis.axhline(len(best) - 0.5, color="#777777", linewidth=0.8, linestyle="--")
-    axis.set_yticks(range(len(order)), [f"arm {k}" for k in order], fontsize=8)
+    axis.set_yticks(range(len(order)), [recording.name(k) for k in order], fontsize=8)
     axis.set_ylim(len(order) - 0.4, -0.6)
     axis.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     axis.set_axisbelow(True)
     axis.grid(True, axis="x", color=FAINT, linewidth=0.6)
     axis.grid(False, axis="y")
-    axis.set_xlabel("mean (dot), upper index (bar), true mean (tick)", fontsize=9)
+    axis.set_xlabel("mean (dot), index (bar), true mean (tick)", fontsize=9)

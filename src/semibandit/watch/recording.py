@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from semibandit.environments import Environment
     from semibandit.policies import Policy
 
-MOST_ARMS = 2_000
+MOST_ARMS = 50_000
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,31 @@ class Frame:
     regret: float
     counts: list[int]
     means: list[float | None]
-    upper: list[float | None]
+    index: list[float | None]
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A policy learning in an environment. `best` is the optimal base."""
+    """A policy learning in an environment. `best` is the optimal base, `labels` name the arms."""
 
     policy: str
     env: Environment
     best: list[int]
     frames: list[Frame]
+    labels: list[str] | None = None
 
-    def order(self) -> list[int]:
-        """All arms, those of the best base first, then by true mean: how a list shows them."""
-        best, means = set(self.best), self.env.means.tolist()
-        return sorted(range(len(means)), key=lambda k: (k not in best, -means[k], k))
+    def shown(self, most: int = 60) -> list[int]:
+        """The arms of a list: the best base first, then the others by true mean; of many, those tried most."""
+        best, means, tried = set(self.best), self.env.means.tolist(), self.last.counts
+        sign = 1.0 if self.env.objective == "min" else -1.0
+        others = sorted((k for k in range(len(means)) if k not in best), key=lambda k: (-tried[k], k))
+        kept = [*self.best, *others[: max(0, most - len(best))]]
+        return sorted(kept, key=lambda k: (k not in best, sign * means[k], k))
+
+    def name(self, arm: int) -> str:
+        """What an arm is called, cut to what fits beside a bar."""
+        label = f"arm {arm}" if self.labels is None else self.labels[arm]
+        return label if len(label) <= 18 else label[:17] + "\u2026"
 
     @property
     def last(self) -> Frame:
@@ -59,17 +68,24 @@ class Recording:
 
 
 def record(
-    policy: Policy, env: Environment, rounds: int, frames: int = 60, label: str | None = None
+    policy: Policy,
+    env: Environment,
+    rounds: int,
+    frames: int = 60,
+    label: str | None = None,
+    labels: list[str] | None = None,
 ) -> Recording:
     """Let `policy` play `rounds` rounds in `env` and keep about `frames` of them, log-spaced. O(rounds + frames K).
 
-    `label` names the policy in what is made of the recording.
+    `label` names the policy, and `labels` the arms, in what is made of the recording.
     """
     for name, value in (("rounds", rounds), ("frames", frames)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ParameterError(f"{name} must be a positive integer, got {value!r}")
     if env.n_arms > MOST_ARMS:
         raise ParameterError(f"env has {env.n_arms:,} arms: watching is for at most {MOST_ARMS:,}")
+    if labels is not None and len(labels) != env.n_arms:
+        raise ParameterError(f"labels must be one per arm ({env.n_arms}), got {len(labels)}")
     marks = {rounds, *np.round(np.geomspace(1, rounds, frames)).astype(int).tolist()}
     kept = []
     regret = 0.0
@@ -79,7 +95,7 @@ def record(
         if t in marks:
             kept.append(_frame(policy, t, arms, regret))
         policy.update(arms, env.draw(arms, policy.t))
-    return Recording(label or policy.name, env, env.optimal_base.tolist(), kept)
+    return Recording(label or policy.name, env, env.optimal_base.tolist(), kept, labels)
 
 
 def _frame(policy: Policy, t: int, arms: Any, regret: float) -> Frame:
@@ -89,9 +105,11 @@ def _frame(policy: Policy, t: int, arms: Any, regret: float) -> Frame:
 
 
 def _index(policy: Policy) -> list[float | None]:
-    """The weights that the policy's engine chose by, None where they are infinite or there is no such engine."""
-    engine = getattr(policy, "_engine", None)
+    """The weights that the policy's engine chose by, None where infinite or without such an engine."""
+    engine = getattr(getattr(policy, "inner", policy), "_engine", None)
     if not isinstance(engine, Engine):
         return [None] * policy.n_arms
     weights = engine._recs[:, ALPHA] + engine.lam * engine._recs[:, BETA]
+    if policy.objective == "min":
+        weights = sum(policy.reward_range) - weights
     return [float(weight) if np.isfinite(weight) else None for weight in weights]
