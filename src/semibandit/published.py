@@ -155,7 +155,7 @@ def class_curves(
         say(f"{name}: {matroid!r}, {len(specs)} policies, {repeats} repeats")
     players = {spec: make_policy(spec, matroid, seed=seed, context=context) for spec in specs}
     runs = compare(players, env, rounds, repeats=repeats, seed=seed, progress=False)
-    times = np.maximum(runs.rounds, 2).astype(np.float64)
+    times = np.maximum(runs.rounds, 3).astype(np.float64)
     bound = theory.regret_bound(matroid, means, times, reward_range=(0.0, 1.0))
     lower = theory.lower_bound_constant(matroid, means) * np.log(times)
     return ClassCurves(name, matroid, runs, np.asarray(bound), np.asarray(lower))

@@ -27,6 +27,7 @@ def command(
     seed: int,
     json_file: Path | None,
     out: Path,
+    names: tuple[str, ...],
     policies: tuple[str, ...],
 ) -> None:
     """Play published experiments again, or all policies on one instance of each matroid class.
@@ -38,6 +39,7 @@ def command(
     """
     from semibandit.bench.tables import number, table
     from semibandit.cli.files import need, writable
+    from semibandit.errors import ParameterError
     from semibandit.published import CLASSES, FIGURES, POLICIES, class_curves
 
     if json_file is not None:
@@ -47,7 +49,9 @@ def command(
         need("matplotlib", "curves classes")
         from semibandit.plots import plot_class
 
-        for name in CLASSES:
+        for name in names or CLASSES:
+            if name not in CLASSES:
+                raise ParameterError(f"--matroid {name} is not known: one of {', '.join(CLASSES)}")
             specs = policies or POLICIES[name]
             found = class_curves(name, specs, repeats or 50, rounds, seed, _say)
             plot_class(found, out / f"regret-{name}.png")
