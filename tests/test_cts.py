@@ -19,8 +19,8 @@ from semibandit.testing import check_policy
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(2000)
 GRID, STEP = 0.5 * (NODES + 1.0), 0.5 * NODE_WEIGHTS
 
-# Some sixty tests compare frequencies: a false alarm in any of them has a probability below 1 %. (Runs of 10^6 rounds in
-# five of the states gave p-values of 0.05 to 0.87.)
+# Some sixty tests compare frequencies: a false alarm in any of them has a probability below 1 %. (Runs of 10^6 rounds
+# in five of the states gave p-values of 0.05 to 0.87.)
 LEVEL = 1e-4
 
 
