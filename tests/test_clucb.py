@@ -78,7 +78,7 @@ def test_answers_are_right_with_the_wanted_confidence(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 def test_the_error_rate_over_a_thousand_runs_is_below_delta(kind):
-    runs = 1000 if kind in ("uniform", "partition", "graphic") else 200
+    runs = 1000 if kind == "uniform" else 200
     wrong = wrong_answers(kind, runs, 0.05)
     print(f"{kind}: {wrong} of {runs} wrong")
     assert wrong < 0.05 * runs

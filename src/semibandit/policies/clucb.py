@@ -187,9 +187,10 @@ class CLUCB:
             raise explain(code, ids, values, self.n_arms, low, high)
         self._others.touch(ids)
         self._samples += len(ids)
-        fresh = np.unique(ids[self._unsampled[ids]])
-        self._unsampled[fresh] = False
-        self._left -= len(fresh)
+        if self._left:
+            fresh = np.unique(ids[self._unsampled[ids]])
+            self._unsampled[fresh] = False
+            self._left -= len(fresh)
         self._fresh = False
 
     def _refresh(self) -> None:
