@@ -17,6 +17,7 @@ import click
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("."), help="classes: folder for the pictures."
 )
+@click.option("--matroid", "names", multiple=True, help="classes: only these classes.")
 @click.option(
     "--policy", "policies", multiple=True, help="classes: only these policies.  [default: see the docs]"
 )
