@@ -409,3 +409,18 @@ def test_numbers_as_people_read_them() -> None:
     assert [duration(s) for s in seconds] == ["10 ms", "0.1 s", "8.2 s", "1 min", "12 min", "3 h", "4 days"]
     lines = table(("a", "b"), [("x", "10"), ("long", "7")]).splitlines()
     assert lines == ["a      b", "----  --", "x     10", "long   7"]
+
+
+def test_table_1_is_measured_and_written() -> None:
+    from semibandit.bench.paper import SIZES, measure_table, table_markdown
+
+    said: list[str] = []
+    found = measure_table(said.append, seconds=0.002, repeats=1, scale=1000)
+    assert [entry["matroid"] for entry in found["classes"]] == list(SIZES)
+    for entry in found["classes"]:
+        assert len(entry["arms"]) == len(SIZES[entry["matroid"]][1]) >= 3
+        for line in entry["lines"]:
+            assert all(us > 0.0 for us in line["us_per_round"]) and abs(line["exponent"]) < 10.0
+        assert all(us > 0.0 for us in entry["update_us"])
+    text = table_markdown(json.loads(json.dumps(found, allow_nan=False)), "picture.png")
+    assert "FasterCUCB: instances" in text and "picture.png" in text and len(said) > 10

@@ -101,7 +101,6 @@ def test_discounting_equals_recomputation(kind):
             policy._engine._check()
 
 
-@pytest.mark.bounds
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal", "rational"])
 def test_all_engines_decide_alike(kind):
     rng = np.random.default_rng(4)
@@ -122,6 +121,7 @@ def test_all_engines_decide_alike(kind):
                         policy.update(bases[0], rewards)
 
 
+@pytest.mark.bounds
 def test_discounting_goes_on_over_a_change_of_unit():
     matroid = sb.Uniform(6, 2)
     policy, twin = sb.DiscountedCUCB(matroid, 0.5), sb.DiscountedCUCB(matroid, 0.5, engine="resolve")
@@ -142,6 +142,7 @@ def test_discounting_goes_on_over_a_change_of_unit():
     assert 0.9 < policy.effective_counts.sum() / (2 / (1 - 0.5) - 2) < 2.1
 
 
+@pytest.mark.bounds
 def test_the_ring_grows_and_empties():
     policy = sb.SlidingWindowCUCB(sb.Uniform(50, 5), window=100)
     rng = np.random.default_rng(0)

@@ -136,7 +136,6 @@ def test_decisions_equal_a_naive_policy(kind, name):
                 slow.update(arms.tolist(), rewards.tolist())
 
 
-@pytest.mark.bounds
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal", "rational"])
 def test_all_engines_decide_alike_under_the_staircase(kind, name):
@@ -208,6 +207,7 @@ def test_scaled_rewards_give_the_same_decisions():
         two.update(arms, 8.0 * rewards - 2.0)
 
 
+@pytest.mark.bounds
 def test_grown_and_deleted_arms():
     for make in MAKERS.values():
         policy = make(sb.Uniform(5, 2), clock="staircase")

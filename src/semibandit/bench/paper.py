@@ -94,7 +94,8 @@ def measure_table(
     """All classes; `scale` divides the numbers of arms, for a quick look. Plain data for JSON."""
     found: dict[str, Any] = {"horizon": HORIZON, "classes": []}
     for name, (rank, sizes) in SIZES.items():
-        arms = sorted({max(k // scale, 2 * rank) for k in sizes})
+        # Different ones, however small the scale makes them.
+        arms = sorted({max(k // scale, 2 * rank * (1 + i)) for i, k in enumerate(sizes)})
         lines: dict[str, dict[str, Any]] = {}
         updates = []
         for k in arms:
