@@ -194,6 +194,8 @@ def report_markdown(
         parts.append(
             "## Figures\n\n" + _markdown(("case", "figure", "wanted", "reached", "met"), cells, 2) + "\n"
         )
+    if result.get("notes"):
+        parts.append("## Notes on this run\n\n" + "\n".join(f"- {note}" for note in result["notes"]) + "\n")
     wins = rival_wins(result)
     lost = "\n".join(f"- {win}" for win in wins) if wins else "In this run, nowhere."
     parts.append(f"## Where a rival wins\n\n{lost}\n")
