@@ -38,26 +38,15 @@ def fastest(case: CaseData, name: str | None = None) -> dict[str, Any] | None:
 
 
 def _over(name: str | None, way: str) -> Callable[[CaseData], float | None]:
-    """How many times faster we are than a rival (None: than the best), each in its fastest way."""
-
-    def ratio(case: CaseData) -> float | None:
-        rival = fastest(case, name)
-        return None if rival is None else rival["us_per_round"] / ours(case, way)["us_per_round"]
-
-    return ratio
-
-
-def _best_rival(way: str) -> Callable[[CaseData], float | None]:
-    """How many times faster we are than the fastest rival in the same way.
+    """How many times faster we are, in this way, than a rival (None: than the best) in its fastest way.
 
     From Python a round is select and update. A compiled round also draws D rewards, which no engine can save: with D in
     the hundreds that is most of it.
     """
 
     def ratio(case: CaseData) -> float | None:
-        rows = rows_of(case, kind="rival", way=way)
-        best = min((row["us_per_round"] for row in rows), default=None)
-        return None if best is None else float(best) / float(ours(case, way)["us_per_round"])
+        rival = fastest(case, name)
+        return None if rival is None else rival["us_per_round"] / ours(case, way)["us_per_round"]
 
     return ratio
 
@@ -109,16 +98,16 @@ FIGURES: tuple[Figure, ...] = (
     Figure("uniform-wide", "x numpy argpartition, compiled", 60, _over("numpy argpartition", "compiled")),
     Figure("uniform-late", "x numpy argpartition, compiled", 1000, _over("numpy argpartition", "compiled")),
     Figure("uniform-late", "x the bare loop", 8, _over_bare, at_most=True),
-    Figure("partition-late", "x the best rival, from Python", 20, _best_rival("python")),
-    Figure("partition-late", "x the best rival, compiled with draws", 20, _best_rival("compiled")),
-    Figure("graphic-explore", "x the best rival, from Python", 1.5, _best_rival("python")),
-    Figure("graphic-explore", "x the best rival, compiled with draws", 1.5, _best_rival("compiled")),
+    Figure("partition-late", "x the best rival, from Python", 20, _over(None, "python")),
+    Figure("partition-late", "x the best rival, compiled with draws", 20, _over(None, "compiled")),
+    Figure("graphic-explore", "x the best rival, from Python", 1.5, _over(None, "python")),
+    Figure("graphic-explore", "x the best rival, compiled with draws", 1.5, _over(None, "compiled")),
     Figure("graphic-explore", "x argsort + union-find", 30, _over("argsort + union-find", "compiled")),
-    Figure("graphic-late", "x the best rival, from Python", 10, _best_rival("python")),
-    Figure("graphic-late", "x the best rival, compiled with draws", 10, _best_rival("compiled")),
+    Figure("graphic-late", "x the best rival, from Python", 10, _over(None, "python")),
+    Figure("graphic-late", "x the best rival, compiled with draws", 10, _over(None, "compiled")),
     Figure("graphic-late", "x the bare loop", 3, _over_bare, at_most=True),
-    Figure("transversal-late", "x the best rival, from Python", 10, _best_rival("python")),
-    Figure("transversal-late", "x the best rival, compiled with draws", 10, _best_rival("compiled")),
+    Figure("transversal-late", "x the best rival, from Python", 10, _over(None, "python")),
+    Figure("transversal-late", "x the best rival, compiled with draws", 10, _over(None, "compiled")),
 )
 
 MOST_EXPONENT = 0.2
