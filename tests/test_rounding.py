@@ -195,6 +195,7 @@ def test_lemma_approx_for_the_worst_base_that_algorithm_a_may_return(bases: list
         features[rng.random((6, 2)) < 0.15] = 0.0
         query = np.where(rng.random(2) < 0.2, 0.0, rng.exponential(size=2))
         dom = r.dom(features)
+        assert (features <= dom).all() and (dom <= features * (1 + r.eta) * (1 + 1e-9)).all()  # eq. approx
         true = np.array([sum(features[k] @ query for k in x) for x in bases])
         rounded = np.array([sum(dom[k] @ query for k in x) for x in bases])
         allowed = rounded * (1 + r.eta) >= rounded.max() * (1 - 1e-12)
