@@ -182,19 +182,3 @@ def prefetch_block(typingctx, blocks, block):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.none(blocks, types.int64), codegen
-
-
-@intrinsic
-def prefetch_row(typingctx, rows, i):  # type: ignore[no-untyped-def]
-    """Ask for the start of row i of an array before it is needed. Changes nothing."""
-    if not isinstance(rows, types.Array):
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        proxy = context.make_array(signature.args[0])(context, builder, args[0])
-        strides = cgutils.unpack_tuple(builder, proxy.strides)
-        data = builder.ptrtoint(proxy.data, _INT)
-        _prefetch(builder, builder.add(data, builder.mul(args[1], strides[0])))
-        return context.get_dummy_value()
-
-    return types.none(rows, types.int64), codegen
