@@ -8,7 +8,15 @@ import pytest
 from random_matroids import RANDOM
 from semibandit._jit import kernel
 from semibandit.engines import ENGINES, make_engine, resolve_engine
-from semibandit.engines._simd import ABSENT, EARLY, MARGIN, best_lane, certify_lanes, smallest_lane
+from semibandit.engines._simd import (
+    ABSENT,
+    EARLY,
+    MARGIN,
+    best_lane,
+    best_lane_with,
+    certify_lanes,
+    smallest_lane,
+)
 from semibandit.engines.kinetic import KineticEngine
 from semibandit.engines.resolve import OracleEngine
 from semibandit.errors import ArmError, ClockError, ParameterError
@@ -134,6 +142,11 @@ def _smallest(blocks, b):
     return smallest_lane(blocks, b, 2)
 
 
+@kernel
+def _best_with(blocks, b, lam, lane, alpha, beta):
+    return best_lane_with(blocks, b, lam, lane, alpha, beta)
+
+
 def _scalar_certificate(alpha, beta, best, lam):
     """The rule of `tournament.shorten`, lane by lane, in plain Python floats."""
     ends = []
@@ -168,6 +181,26 @@ def test_vector_kernels_equal_their_scalar_twins(seed):
         if blocks[b, 0, best] != ABSENT:
             end = _certify(blocks, b, best, lam)
             assert end == _scalar_certificate(blocks[b, 0].tolist(), blocks[b, 1].tolist(), best, lam)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_lane_with_one_replaced_is_that_of_the_block_as_it_will_be(seed):
+    rng = np.random.default_rng(seed)
+    values = [0.0, 0.25, 0.5, ABSENT, 1.0, np.inf]
+    for _ in range(400):
+        blocks = np.zeros((2, 4, 16))
+        blocks[:, 0] = rng.choice(values, (2, 16)) if seed % 2 else rng.random((2, 16))
+        blocks[:, 1] = 1.0 / np.sqrt(rng.integers(1, 6, (2, 16)))
+        blocks[:, 1][np.isin(blocks[:, 0], [ABSENT, np.inf])] = 0.0
+        lam, lane = float(rng.choice([0.0, 0.3, 2.5])), int(rng.integers(16))
+        alpha = float(rng.choice([*values, rng.random()]))
+        beta = 0.0 if alpha in (ABSENT, np.inf) else float(rng.random())
+        before = blocks.copy()
+        found = _best_with(blocks, 1, lam, lane, alpha, beta)
+        assert np.array_equal(blocks, before)
+        blocks[1, :2, lane] = alpha, beta
+        best = int(np.argmax(blocks[1, 0] + lam * blocks[1, 1]))
+        assert found == (best, blocks[1, 0, best], blocks[1, 1, best])
 
 
 def test_certificates_are_kept_by_the_rounded_weights():

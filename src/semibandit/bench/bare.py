@@ -8,9 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit._jit import kernel
+from semibandit._prefetch import prefetch
 from semibandit._records import ALPHA, BETA, COUNT, TOTAL, IntArray, flat
 from semibandit.bench.start import Start
-from semibandit.environments.draw import draw_one
+from semibandit.environments.draw import draw_many
+
+# As the compiled loop does it: so many arms at a time, asked for just before.
+_AHEAD = 64
 
 
 @kernel
@@ -28,20 +32,31 @@ def _count_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
 @kernel
 def _replay(recs, env, played, t, rewards):  # type: ignore[no-untyped-def]
     """Play the rounds written in `played` (one row a round, -1 where a base was smaller)."""
+    per_arm = env.params.shape[0] // recs.shape[0]
     for i in range(played.shape[0]):
         t += 1
         n = 0
-        for j in range(played.shape[1]):
-            k = played[i, j]
-            if k < 0:
-                break
-            pull = env.pulls[k]
-            env.pulls[k] = pull + 1
-            rewards[j] = draw_one(
-                env.kind, env.seed, env.scalars, env.params, env.offsets, env.values, k, pull, t
-            )
+        while n < played.shape[1] and played[i, n] >= 0:
             n += 1
-        _count_rewards(recs, played[i, :n], rewards)
+        for begin in range(0, n, _AHEAD):
+            arms = played[i, begin : min(begin + _AHEAD, n)]
+            for j in range(arms.shape[0]):
+                prefetch(env.pulls, arms[j])
+                prefetch(env.params, arms[j] * per_arm)
+                prefetch(recs, arms[j])
+            draw_many(
+                env.kind,
+                env.seed,
+                env.scalars,
+                env.params,
+                env.offsets,
+                env.values,
+                env.pulls,
+                arms,
+                t,
+                rewards,
+            )
+            _count_rewards(recs, arms, rewards)
     return t
 
 

@@ -4,7 +4,11 @@ An engine with a compiled state gives two functions for its state's type (a Name
 
 - ``engine_select(state, lam, out) -> n``: brings the maximum-weight base at query (1, lam) up to date, writes
   its arms ascending into ``out`` and returns how many there are;
-- ``engine_touch(state, arm)``: the record of `arm` was changed by its owner.
+- ``engine_touch(state, arm)``: the record of `arm` was changed by its owner;
+
+and may give a third, for what happens in nearly every round:
+
+- ``engine_touch_answer(state, arms, n)``: the records of all of ``arms[:n]``, the last answer, were changed.
 
 They are generic functions resolved by the type of the state when a loop is compiled, so that one loop
 (`observe`, `run_rounds`) serves every engine and is cached on disk once per engine.
@@ -35,8 +39,15 @@ def engine_touch(state: Any, arm: int) -> None:
     raise NotImplementedError("only called from compiled code")
 
 
-def register_state(state_class: type, select: Any, touch: Any) -> None:
-    """Make `select(state, lam, out)` and `touch(state, arm)` the kernels of states of `state_class`."""
+def engine_touch_answer(state: Any, arms: Any, n: int) -> None:
+    raise NotImplementedError("only called from compiled code")
+
+
+def register_state(state_class: type, select: Any, touch: Any, touch_answer: Any = None) -> None:
+    """Make `select(state, lam, out)` and `touch(state, arm)` the kernels of states of `state_class`.
+
+    Without ``touch_answer(state, arms, n)`` the arms of an answer are touched one by one.
+    """
 
     def is_mine(state: Any) -> bool:
         named: Any = types.BaseNamedTuple  # type: ignore[attr-defined]
@@ -55,6 +66,19 @@ def register_state(state_class: type, select: Any, touch: Any) -> None:
             return None
         return lambda state, arm: touch(state, arm)
 
+    def one_by_one(state, arms, n):  # type: ignore[no-untyped-def]
+        for i in range(n):
+            touch(state, arms[i])
+
+    def all_at_once(state, arms, n):  # type: ignore[no-untyped-def]
+        touch_answer(state, arms, n)
+
+    @overload(engine_touch_answer, jit_options=_OPTIONS)
+    def _touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
+        if not is_mine(state):
+            return None
+        return one_by_one if touch_answer is None else all_at_once
+
 
 @kernel
 def select_kernel(state, lam, out):  # type: ignore[no-untyped-def]
@@ -72,6 +96,11 @@ def touch_kernel(state, arms):  # type: ignore[no-untyped-def]
 @kernel
 def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped-def]
     """0 if every arm and reward is acceptable, else ``kind + 4 * position`` of the first that is not."""
+    bad = False
+    for i in range(arms.shape[0]):  # without a way out, so that it runs in vector registers
+        bad |= (arms[i] < 0) | (arms[i] >= n_arms) | (not (low <= rewards[i] <= high))
+    if not bad:
+        return 0
     for i in range(arms.shape[0]):
         if arms[i] < 0 or arms[i] >= n_arms:
             return BAD_ARM + 4 * i

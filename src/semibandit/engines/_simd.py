@@ -15,6 +15,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from semibandit._prefetch import ask_for_line
+
 LANES = 16
 
 # alpha of a lane without an arm: finite, so that no NaN arises from differences, and below every real weight.
@@ -70,6 +72,61 @@ def _blocks(array: Any) -> bool:
     )
 
 
+def _lane_is(builder: Any, compare: str, lane: Any) -> Any:
+    """For every lane whether its number is `compare` (">=" or "==") `lane`."""
+    lanes = ir.Constant(ir.VectorType(_INT, LANES), [ir.Constant(_INT, i) for i in range(LANES)])
+    start = builder.insert_element(
+        ir.Constant(lanes.type, ir.Undefined), lane, ir.Constant(ir.IntType(32), 0)
+    )
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [ir.Constant(ir.IntType(32), 0)] * LANES)
+    start = builder.shuffle_vector(start, ir.Constant(lanes.type, ir.Undefined), mask)
+    return builder.icmp_signed(compare, lanes, start)
+
+
+def _heaviest(builder: Any, alpha: Any, beta: Any, lam: Any) -> Any:
+    """The first lane of the largest alpha + lam * beta."""
+    weight = builder.fadd(alpha, builder.fmul(_splat(builder, lam), beta))
+    # nnan: weights are never NaN; it only lets the reduction use the plain maximum instruction.
+    top = _call(builder, "llvm.vector.reduce.fmax.v16f64", _DOUBLE, [weight], ("nnan",))
+    same = builder.fcmp_ordered("==", weight, _splat(builder, top))
+    bits = builder.bitcast(same, ir.IntType(LANES))
+    first = _call(builder, "llvm.cttz.i16", ir.IntType(16), [bits, ir.Constant(ir.IntType(1), 0)])
+    return builder.zext(first, _INT)
+
+
+def _certificate(builder: Any, best: Any, key: tuple[Any, Any], others: tuple[Any, Any], x: Any) -> Any:
+    """A lam' >= x up to which `key`, in lane `best`, beats all lanes: `tournament.shorten`, without branches."""
+    alpha, beta = _splat(builder, key[0]), _splat(builder, key[1])
+    other, other_beta = others
+    lam = _splat(builder, x)
+    margin, zero, infinite = _constant(MARGIN), _constant(0.0), _constant(float("inf"))
+
+    def magnitude(v: Any) -> Any:
+        return _call(builder, "llvm.fabs.v16f64", _VECTOR, [v])
+
+    gap = builder.fsub(alpha, other)
+    slope = builder.fsub(other_beta, beta)
+    size_alpha = builder.fmul(margin, builder.fadd(magnitude(alpha), magnitude(other)))
+    size_beta = builder.fmul(margin, builder.fadd(beta, other_beta))
+    run = builder.fadd(slope, size_beta)
+    end = builder.fmul(builder.fdiv(builder.fsub(gap, size_alpha), run), _constant(EARLY))
+    end = builder.select(builder.fcmp_ordered(">", end, lam), end, lam)
+    end = builder.select(builder.fcmp_ordered(">", run, zero), end, infinite)
+    close = builder.fcmp_ordered(
+        "<=",
+        builder.fsub(gap, builder.fmul(lam, slope)),
+        builder.fadd(size_alpha, builder.fmul(lam, size_beta)),
+    )
+    end = builder.select(close, lam, end)
+    # Ties go to the winner over itself and later lanes; an absent lane never wins.
+    level = builder.fcmp_ordered("==", slope, zero)
+    ahead = builder.fcmp_ordered(">=", gap, zero)
+    safe = builder.and_(builder.and_(_lane_is(builder, ">=", best), level), ahead)
+    safe = builder.or_(safe, builder.fcmp_ordered("==", other, _constant(ABSENT)))
+    end = builder.select(safe, infinite, end)
+    return _call(builder, "llvm.vector.reduce.fmin.v16f64", _DOUBLE, [end], ("nnan",))
+
+
 @intrinsic
 def best_lane(typingctx, blocks, block, lam):  # type: ignore[no-untyped-def]
     """The lane of a block with the largest alpha + lam * beta, of equal ones the first."""
@@ -80,13 +137,7 @@ def best_lane(typingctx, blocks, block, lam):  # type: ignore[no-untyped-def]
         array, b, x = args
         alpha = _load(builder, _row(context, builder, signature.args[0], array, b, 0))
         beta = _load(builder, _row(context, builder, signature.args[0], array, b, 1))
-        weight = builder.fadd(alpha, builder.fmul(_splat(builder, x), beta))
-        # nnan: weights are never NaN; it only lets the reduction use the plain maximum instruction.
-        top = _call(builder, "llvm.vector.reduce.fmax.v16f64", _DOUBLE, [weight], ("nnan",))
-        same = builder.fcmp_ordered("==", weight, _splat(builder, top))
-        bits = builder.bitcast(same, ir.IntType(LANES))
-        first = _call(builder, "llvm.cttz.i16", ir.IntType(16), [bits, ir.Constant(ir.IntType(1), 0)])
-        return builder.zext(first, _INT)
+        return _heaviest(builder, alpha, beta, x)
 
     return types.int64(blocks, types.int64, types.float64), codegen
 
@@ -104,45 +155,39 @@ def certify_lanes(typingctx, blocks, block, best, lam):  # type: ignore[no-untyp
         array, b, best, x = args
         alphas = _row(context, builder, signature.args[0], array, b, 0)
         betas = _row(context, builder, signature.args[0], array, b, 1)
-        alpha = _splat(builder, builder.load(builder.gep(alphas, [best])))
-        beta = _splat(builder, builder.load(builder.gep(betas, [best])))
-        other, other_beta = _load(builder, alphas), _load(builder, betas)
-        lam = _splat(builder, x)
-        margin, zero, infinite = _constant(MARGIN), _constant(0.0), _constant(float("inf"))
-
-        def magnitude(v: Any) -> Any:
-            return _call(builder, "llvm.fabs.v16f64", _VECTOR, [v])
-
-        gap = builder.fsub(alpha, other)
-        slope = builder.fsub(other_beta, beta)
-        size_alpha = builder.fmul(margin, builder.fadd(magnitude(alpha), magnitude(other)))
-        size_beta = builder.fmul(margin, builder.fadd(beta, other_beta))
-        run = builder.fadd(slope, size_beta)
-        end = builder.fmul(builder.fdiv(builder.fsub(gap, size_alpha), run), _constant(EARLY))
-        end = builder.select(builder.fcmp_ordered(">", end, lam), end, lam)
-        end = builder.select(builder.fcmp_ordered(">", run, zero), end, infinite)
-        close = builder.fcmp_ordered(
-            "<=",
-            builder.fsub(gap, builder.fmul(lam, slope)),
-            builder.fadd(size_alpha, builder.fmul(lam, size_beta)),
-        )
-        end = builder.select(close, lam, end)
-        # Ties go to the winner over itself and later lanes; an absent lane never wins.
-        lanes = ir.Constant(ir.VectorType(_INT, LANES), [ir.Constant(_INT, i) for i in range(LANES)])
-        start = builder.insert_element(
-            ir.Constant(lanes.type, ir.Undefined), best, ir.Constant(ir.IntType(32), 0)
-        )
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [ir.Constant(ir.IntType(32), 0)] * LANES)
-        start = builder.shuffle_vector(start, ir.Constant(lanes.type, ir.Undefined), mask)
-        later = builder.icmp_signed(">=", lanes, start)
-        level = builder.fcmp_ordered("==", slope, zero)
-        ahead = builder.fcmp_ordered(">=", gap, zero)
-        safe = builder.and_(builder.and_(later, level), ahead)
-        safe = builder.or_(safe, builder.fcmp_ordered("==", other, _constant(ABSENT)))
-        end = builder.select(safe, infinite, end)
-        return _call(builder, "llvm.vector.reduce.fmin.v16f64", _DOUBLE, [end], ("nnan",))
+        key = builder.load(builder.gep(alphas, [best])), builder.load(builder.gep(betas, [best]))
+        return _certificate(builder, best, key, (_load(builder, alphas), _load(builder, betas)), x)
 
     return types.float64(blocks, types.int64, types.int64, types.float64), codegen
+
+
+@intrinsic
+def best_lane_with(typingctx, blocks, block, lam, lane, alpha, beta):  # type: ignore[no-untyped-def]
+    """(best, its alpha, its beta) of a block if (alpha, beta) stood in `lane`; what does stand there is not read.
+
+    For a path of nodes of which each changes one lane of the next: a vector load right after a store to one of its
+    lanes would have to wait until that store has reached the cache.
+    """
+    if not _blocks(blocks):
+        return None
+    answer = types.Tuple((types.int64, types.float64, types.float64))  # type: ignore[attr-defined]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, b, x, lane, new_alpha, new_beta = args
+        alphas = _row(context, builder, signature.args[0], array, b, 0)
+        betas = _row(context, builder, signature.args[0], array, b, 1)
+        here = _lane_is(builder, "==", lane)
+        alpha = builder.select(here, _splat(builder, new_alpha), _load(builder, alphas))
+        beta = builder.select(here, _splat(builder, new_beta), _load(builder, betas))
+        best = _heaviest(builder, alpha, beta, x)
+        is_new = builder.icmp_signed("==", best, lane)
+        key = (
+            builder.select(is_new, new_alpha, builder.load(builder.gep(alphas, [best]))),
+            builder.select(is_new, new_beta, builder.load(builder.gep(betas, [best]))),
+        )
+        return context.make_tuple(builder, answer, [best, *key])
+
+    return answer(blocks, types.int64, types.float64, types.int64, types.float64, types.float64), codegen
 
 
 @intrinsic
@@ -159,26 +204,18 @@ def smallest_lane(typingctx, blocks, block, column):  # type: ignore[no-untyped-
     return types.float64(blocks, types.int64, column), codegen
 
 
-def _prefetch(builder: Any, address: Any) -> None:
-    """Ask for the cache line at an integer address, to be read soon."""
-    byte = ir.IntType(8).as_pointer()
-    number = ir.IntType(32)
-    function_type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-    function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-    arguments = [ir.Constant(number, value) for value in (0, 3, 1)]
-    builder.call(function, [builder.inttoptr(address, byte), *arguments])
-
-
 @intrinsic
-def prefetch_block(typingctx, blocks, block):  # type: ignore[no-untyped-def]
-    """Ask for the alphas and betas of a block before they are needed. Changes nothing, may name any block."""
-    if not _blocks(blocks):
+def prefetch_block(typingctx, blocks, block, columns):  # type: ignore[no-untyped-def]
+    """Ask for the first `columns` (a literal) columns of a block before they are needed. Changes nothing, may name any
+    block."""
+    if not _blocks(blocks) or not isinstance(columns, types.IntegerLiteral):
         return None
+    lines = 8 * LANES * columns.literal_value // 64
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         start = builder.ptrtoint(_row(context, builder, signature.args[0], args[0], args[1], 0), _INT)
-        for line in range(8 * LANES * 2 // 64):
-            _prefetch(builder, builder.add(start, ir.Constant(_INT, 64 * line)))
+        for line in range(lines):
+            ask_for_line(builder, builder.add(start, ir.Constant(_INT, 64 * line)))
         return context.get_dummy_value()
 
-    return types.none(blocks, types.int64), codegen
+    return types.none(blocks, types.int64, columns), codegen

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit._jit import inline_kernel, kernel
+from semibandit._prefetch import prefetch
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
 from semibandit.engines._handle import make_handle, opener
 from semibandit.engines._simd import ABSENT, LANES
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kept_order import merge_sort
-from semibandit.engines.resolve_scan import sort_ids
+from semibandit.engines.key_sort import sort_ids, sort_keys
 from semibandit.engines.tournament import (
     FAIL,
     KEY_ALPHA,
@@ -29,10 +29,12 @@ from semibandit.engines.tournament import (
     absent_leaves,
     absent_nodes,
     build,
+    certify_paths,
     check_tree,
     refresh,
     replay_path,
     shorten,
+    take_winner,
     tree_shape,
 )
 from semibandit.errors import ParameterError
@@ -42,7 +44,7 @@ from semibandit.matroids import Matroid, Partition, Uniform
 SIZE, POSITION0, LEAF0, LEVELS, BASE0, N_BASE, CAPACITY, DIRTY = range(8)
 
 # Entries of `meta`.
-SHIFT, N_SORTED, N_ADDED, N_REMOVED = range(4)
+SHIFT, N_SORTED, N_ADDED, PLAYED = range(4)
 
 
 class KineticState(NamedTuple):
@@ -52,7 +54,8 @@ class KineticState(NamedTuple):
     translate and are empty when there is one group. A leaf holds (alpha, beta) of its arm, or ABSENT when that arm
     is in the base or deleted. `first[g]` lists where each level of g's tree begins in `node`; its root is root g.
     `holds[g]` is a lam up to which nothing changes in a group that is not dirty. `sorted_base[: meta[N_SORTED]]` is
-    the answer of the last round, `added` and `removed` what changed since; `lam[0]` is its query. The rest is scratch.
+    the answer of the last round and always the base, `added` what a round brings into it (from the positions `taken`),
+    `meta[PLAYED]` says that all of it was touched since, `lam[0]` is its query. The rest is scratch.
     """
 
     recs: FloatArray
@@ -67,10 +70,11 @@ class KineticState(NamedTuple):
     base: IntArray
     sorted_base: IntArray
     added: IntArray
-    removed: IntArray
+    taken: IntArray
     weight: FloatArray
     spare_weight: FloatArray
     spare_arm: IntArray
+    bins: IntArray
     stack: IntArray
     meta: IntArray
     lam: FloatArray
@@ -132,6 +136,70 @@ def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
+def kinetic_touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
+    """The records of all arms of the base changed: one mark, for their weights are in no tree. O(1)."""
+    state.meta[PLAYED] = 1
+
+
+@inline_kernel
+def _is_answer(state, arms):  # type: ignore[no-untyped-def]
+    """Whether `arms` is the base itself, in order. O(D)."""
+    if arms.shape[0] != state.meta[N_SORTED]:
+        return False
+    other = False
+    for i in range(arms.shape[0]):
+        other |= arms[i] != state.sorted_base[i]
+    return not other
+
+
+@inline_kernel
+def _take_winner(state, g, lam):  # type: ignore[no-untyped-def]
+    """Take the heaviest arm out of group g's tree and list it as added; `_certify` ends this. O(LANES log K)."""
+    group, meta = state.group[g], state.meta
+    n = meta[N_ADDED]
+    state.taken[n] = position = take_winner(
+        state.leaf, state.node, group[LEAF0], state.first[g], group[LEVELS], g, meta[SHIFT], lam
+    )
+    state.added[n] = arm = _arm(state, g, position)
+    meta[N_ADDED] = n + 1
+    prefetch(state.recs, arm)
+    return arm
+
+
+@inline_kernel
+def _certify(state, g, begin, lam):  # type: ignore[no-untyped-def]
+    """Repair group g's tree after the arms from the begin-th added on were taken out of it."""
+    group, n = state.group[g], state.meta[N_ADDED]
+    if n > begin:
+        certify_paths(
+            state.leaf,
+            state.node,
+            group[LEAF0],
+            state.first[g],
+            group[LEVELS],
+            g,
+            state.meta[SHIFT],
+            lam,
+            state.taken[begin:n],
+            n - begin,
+        )
+
+
+@inline_kernel
+def _forget(state, arm):  # type: ignore[no-untyped-def]
+    """Mark an arm that left the base in the sorted answer. O(log D)."""
+    answer = state.sorted_base
+    lo, size = 0, state.meta[N_SORTED]
+    while size > 1:
+        half = size >> 1
+        # An arm that has left is marked by its complement, so that the order stays known.
+        middle = answer[lo + half]
+        lo += half if (middle if middle >= 0 else ~middle) <= arm else 0
+        size -= half
+    answer[lo] = ~arm
+
+
+@inline_kernel
 def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
     group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
@@ -149,49 +217,56 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
             state.stack,
         )
     base0, capacity, n = group[g, BASE0], group[g, CAPACITY], group[g, N_BASE]
+    begin = meta[N_ADDED]
     while n < capacity and root[KEY_ALPHA, lane] != ABSENT:
-        position = int(root[WINNER, lane])
-        winner = _arm(state, g, position)
-        _set_leaf(state, g, position, ABSENT, 0.0)
-        base[base0 + n] = winner
+        base[base0 + n] = _take_winner(state, g, lam)
         n += 1
-        state.added[meta[N_ADDED]] = winner
-        meta[N_ADDED] += 1
+    _certify(state, g, begin, lam)
     group[g, N_BASE] = n
     if n < capacity or n == 0 or root[KEY_ALPHA, lane] == ABSENT:
         return
 
     weight = state.weight
-    lightest = np.inf
+    lightest, heaviest = np.inf, -np.inf
     for i in range(n):
         arm = base[base0 + i]
-        weight[i] = recs[arm, ALPHA] + lam * recs[arm, BETA]
-        lightest = min(lightest, weight[i])
+        w = recs[arm, ALPHA] + lam * recs[arm, BETA]
+        weight[i] = w
+        lightest, heaviest = min(lightest, w), max(heaviest, w)
     if root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane] < lightest:
-        return  # a quiet round: nothing to exchange, so nothing to sort
-    # Heaviest first, so that exchanges run from the end.
+        return  # a quiet round: nothing to exchange
+
+    # The i-th lightest base arm meets the i-th heaviest outsider. An arm that left is lighter than every base arm still
+    # to be looked at and could not win in the tree, so those that leave go there at the end, all together. Which arms
+    # leave for outsiders heavier than the whole base is known only by sorting, and not asked if all of them do.
     members = base[base0 : base0 + n]
-    merge_sort(weight, members, n, state.spare_weight, state.spare_arm)
-    # The i-th lightest base arm meets the i-th heaviest outsider. An arm that left is lighter than every base
-    # arm still to be looked at, so going back into the tree it cannot win there.
-    i = n - 1
-    while i >= 0:
+    begin, i = meta[N_ADDED], n
+    in_order = False
+    while i > 0 and root[KEY_ALPHA, lane] != ABSENT:
         w = root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane]
-        if w < weight[i] or root[KEY_ALPHA, lane] == ABSENT:
-            break
-        position = int(root[WINNER, lane])
-        winner = _arm(state, g, position)
-        arm = members[i]
-        if w == weight[i] and winner > arm:
-            break
-        _set_leaf(state, g, position, ABSENT, 0.0)
-        members[i] = winner
-        _set_leaf(state, g, _where(state, arm)[1], recs[arm, ALPHA], recs[arm, BETA])
-        state.added[meta[N_ADDED]] = winner
-        meta[N_ADDED] += 1
-        state.removed[meta[N_REMOVED]] = arm
-        meta[N_REMOVED] += 1
+        if in_order or w <= heaviest:
+            if not in_order:
+                sort_keys(weight, members, n, state.spare_weight, state.spare_arm, state.bins)
+                in_order = True
+            if w < weight[i - 1]:
+                break
+            if w == weight[i - 1] and _arm(state, g, int(root[WINNER, lane])) > members[i - 1]:
+                break
+        _take_winner(state, g, lam)
         i -= 1
+    if i > 0 and not in_order:
+        sort_keys(weight, members, n, state.spare_weight, state.spare_arm, state.bins)
+    _certify(state, g, begin, lam)
+    whole = n - i == meta[N_SORTED]
+    for j in range(n - 1, i - 1, -1):
+        arm = members[j]
+        members[j] = state.added[begin]
+        begin += 1
+        _set_leaf(state, g, _where(state, arm)[1], recs[arm, ALPHA], recs[arm, BETA])
+        if not whole:
+            _forget(state, arm)
+    if whole:
+        meta[N_SORTED] = 0
 
 
 @inline_kernel
@@ -212,20 +287,18 @@ def _hold(state, g, lam):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def _write_sorted(state, out):  # type: ignore[no-untyped-def]
-    """Bring the sorted answer up to date and copy it to `out`. O(D + s log s) for s changes."""
-    meta, old, added, removed = state.meta, state.sorted_base, state.added, state.removed
-    n_old, n_added, n_removed = meta[N_SORTED], meta[N_ADDED], meta[N_REMOVED]
+    """Bring the sorted answer up to date and copy it to `out`. O(D + s) for s changes."""
+    meta, old, added = state.meta, state.sorted_base, state.added
+    n_old, n_added = meta[N_SORTED], meta[N_ADDED]
     if n_added == 0:
         for i in range(n_old):
             out[i] = old[i]
         return n_old
-    sort_ids(added, n_added)
-    sort_ids(removed, n_removed)
-    a, r, n = 0, 0, 0
+    sort_ids(added, n_added, state.spare_arm, state.bins)
+    a, n = 0, 0
     for i in range(n_old):
         arm = old[i]
-        if r < n_removed and removed[r] == arm:
-            r += 1
+        if arm < 0:
             continue
         while a < n_added and added[a] < arm:
             out[n] = added[a]
@@ -241,21 +314,31 @@ def _write_sorted(state, out):  # type: ignore[no-untyped-def]
         old[i] = out[i]
     meta[N_SORTED] = n
     meta[N_ADDED] = 0
-    meta[N_REMOVED] = 0
     return n
 
 
 @inline_kernel
 def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
     """The base at lam (not below the last one). Only groups that were touched or whose time is up are settled."""
+    recs, node = state.recs, state.node
     state.lam[0] = lam
+    played = state.meta[PLAYED]
+    state.meta[PLAYED] = 0
     for g in range(state.group.shape[0]):
-        if state.group[g, DIRTY] != 0:
-            _settle_group(state, g, lam)
-            state.group[g, DIRTY] = 0
-            state.holds[g] = -1.0
-        elif state.holds[g] < lam:
-            _settle_group(state, g, lam)
+        group = state.group[g]
+        rests = (group[DIRTY] | played) == 0
+        if rests and state.holds[g] >= lam:
+            continue
+        group[DIRTY] = 0
+        state.holds[g] = -1.0
+        if group[CAPACITY] == 1 and group[N_BASE] == 1 and not rests:
+            # Most groups of a late round: one arm, still heavier than all others.
+            root, lane, arm = node[g // LANES], g % LANES, state.base[group[BASE0]]
+            top = root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane]
+            if root[FAIL, lane] >= lam and recs[arm, ALPHA] + lam * recs[arm, BETA] > top:
+                continue
+        _settle_group(state, g, lam)
+        if rests:
             state.holds[g] = _hold(state, g, lam)
     return _write_sorted(state, out)
 
@@ -321,7 +404,9 @@ def kinetic_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped
     if code != 0:
         return code
     add_rewards(recs, arms, rewards)
-    if arms.shape[0] > recs.shape[0] // 16 + 64:
+    if _is_answer(state, arms):
+        kinetic_touch_answer(state, arms, arms.shape[0])
+    elif arms.shape[0] > recs.shape[0] // 16 + 64:
         kinetic_rebuild(state)
     else:
         for i in range(arms.shape[0]):
@@ -329,10 +414,10 @@ def kinetic_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped
     return 0
 
 
-register_state(KineticState, kinetic_select, kinetic_touch)
+register_state(KineticState, kinetic_select, kinetic_touch, kinetic_touch_answer)
 
 
-_open = opener(KineticState, "f2 f3 f3 i2 i2 f1 i1 i1 i1 i1 i1 i1 i1 f1 f1 i1 i2 i1 f1")
+_open = opener(KineticState, "f2 f3 f3 i2 i2 f1 i1 i1 i1 i1 i1 i1 i1 f1 f1 i1 i1 i2 i1 f1")
 
 
 @kernel
@@ -417,10 +502,11 @@ class KineticEngine(CompiledEngine):
             base=np.zeros(rank, dtype=np.int64),
             sorted_base=np.zeros(rank, dtype=np.int64),
             added=np.zeros(rank, dtype=np.int64),
-            removed=np.zeros(rank, dtype=np.int64),
+            taken=np.zeros(rank, dtype=np.int64),
             weight=np.zeros(rank),
             spare_weight=np.zeros(rank),
             spare_arm=np.zeros(rank, dtype=np.int64),
+            bins=np.zeros(max(rank + 2, 257), dtype=np.int64),
             stack=np.zeros((LANES * (depth + 1), 3), dtype=np.int64),
             meta=np.array([shift, 0, 0, 0], dtype=np.int64),
             lam=np.zeros(1),
@@ -451,6 +537,10 @@ class KineticEngine(CompiledEngine):
     def _check(self) -> None:
         s = self._state
         lam, shift = float(s.lam[0]), int(s.meta[SHIFT])
+        answer = s.sorted_base[: s.meta[N_SORTED]]
+        assert (np.diff(answer) > 0).all() and s.meta[N_ADDED] == 0
+        held = [s.base[row[BASE0] : row[BASE0] + row[N_BASE]] for row in s.group]
+        assert np.array_equal(np.sort(np.concatenate(held)), answer)
         fan = 1 << shift
         deleted = self._is_deleted(np.arange(self.n_arms))
         for g, row in enumerate(s.group):

@@ -29,6 +29,7 @@ from semibandit.engines._simd import (
     LANES,
     MARGIN,
     best_lane,
+    best_lane_with,
     certify_lanes,
     prefetch_block,
     smallest_lane,
@@ -108,11 +109,6 @@ def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):  # ty
         if alpha != np.inf and alpha != ABSENT:
             fail = min(fail, certify_lanes(node, b, best, lam))
         out[WINNER, lane] = node[b, WINNER, best]
-        if level == n_levels - 2:
-            # A child of the root: its winner is likely to leave the tree soon, and nothing there is in the cache.
-            position = int(node[b, WINNER, best])
-            prefetch_block(leaf, leaf0 + (position >> shift))
-            prefetch_block(node, first[0] + (position >> (2 * shift)))
     out[KEY_ALPHA, lane] = alpha
     out[KEY_BETA, lane] = beta
     out[FAIL, lane] = fail
@@ -193,6 +189,69 @@ def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
             return
         block[FAIL, lane] = end
         old_winner = -1
+
+
+@kernel
+def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):  # type: ignore[no-untyped-def]
+    """Take the root's winner out of the tree and return its position. Changes its path. O(LANES log n).
+
+    All winners stay right at lam, but the certificates on the path are gone (-inf) until `certify_paths`: several arms
+    that leave at one lam share much of their paths. Each node's new winner stays in registers until the next one has
+    been played with it.
+    """
+    mask = (1 << shift) - 1
+    position = int(node[root // LANES, WINNER, root % LANES])
+    i = position >> shift
+    block, lane = leaf0 + i, position & mask
+    best, alpha, beta = best_lane_with(leaf, block, lam, lane, ABSENT, 0.0)
+    leaf[block, KEY_ALPHA, lane] = ABSENT
+    leaf[block, KEY_BETA, lane] = 0.0
+    winner = float((i << shift) + best)
+    for level in range(1, n_levels):
+        block, lane = first[level - 1] + (i >> shift), i & mask
+        i >>= shift
+        best, top, top_beta = best_lane_with(node, block, lam, lane, alpha, beta)
+        node[block, KEY_ALPHA, lane] = alpha
+        node[block, KEY_BETA, lane] = beta
+        node[block, FAIL, lane] = -np.inf
+        node[block, WINNER, lane] = winner
+        winner = node[block, WINNER, best]
+        alpha, beta = top, top_beta
+        if level == n_levels - 2:
+            # A child of the root: its winner is likely to leave the tree soon, and nothing there is in the cache.
+            prefetch_block(leaf, leaf0 + (int(winner) >> shift), 2)
+            prefetch_block(node, first[0] + (int(winner) >> (2 * shift)), 4)
+    out, lane = node[root // LANES], root % LANES
+    out[KEY_ALPHA, lane] = alpha
+    out[KEY_BETA, lane] = beta
+    out[FAIL, lane] = -np.inf
+    out[WINNER, lane] = winner
+    return position
+
+
+@kernel
+def certify_paths(leaf, node, leaf0, first, n_levels, root, shift, lam, positions, n):  # type: ignore[no-untyped-def]
+    """Give the nodes above positions[:n], which `take_winner` left, their certificates: each node once, level by
+    level. Changes them. O(LANES) a node."""
+    mask = (1 << shift) - 1
+    for level in range(n_levels):
+        for j in range(n):
+            i = positions[j] >> (shift * (level + 1))
+            if level == n_levels - 1:
+                out, lane = node[root // LANES], root % LANES
+            else:
+                out, lane = node[first[level] + (i >> shift)], i & mask
+            if out[FAIL, lane] != -np.inf:
+                continue
+            alpha = out[KEY_ALPHA, lane]
+            best = (int(out[WINNER, lane]) >> (shift * level)) & mask
+            fail = np.inf if level == 0 else smallest_lane(node, first[level - 1] + i, FAIL)
+            if alpha != np.inf and alpha != ABSENT:
+                if level == 0:
+                    fail = certify_lanes(leaf, leaf0 + i, best, lam)
+                else:
+                    fail = min(fail, certify_lanes(node, first[level - 1] + i, best, lam))
+            out[FAIL, lane] = fail
 
 
 def check_tree(

@@ -15,7 +15,7 @@ from semibandit.matroids import Matroid
 
 
 class CompiledEnvironment(Environment):
-    """Base of the built-in environments: a kind, and the arrays that `draw_one` reads for it.
+    """Base of the built-in environments: a kind, and the arrays that `draw_many` reads for it.
 
     All arrays but the pull counters are read-only, in every environment, so one compiled signature serves
     all.

@@ -181,44 +181,6 @@ def _correlated_reward(
 
 
 @kernel
-def draw_one(
-    kind: int,
-    seed: np.uint64,
-    scalars: FloatArray,
-    params: FloatArray,
-    offsets: IntArray,
-    values: FloatArray,
-    arm: int,
-    n: int,
-    t: int,
-) -> Any:
-    """Reward of the n-th pull (from 0) of `arm`, made in round `t`. O(1), for Beta expected O(1).
-
-    scalars: lowest reward, highest reward, weight of the shared level, weight of the arm's own noise (the
-    last two for CORRELATED only). params: BERNOULLI one probability per arm; BETA pairs (a, b); GAUSSIAN
-    pairs (location, sigma); UNIFORM_NOISE and CORRELATED pairs (mean, half width). TABLE draws from
-    values[offsets[arm]:offsets[arm + 1]]. Only CORRELATED looks at `t`.
-    """
-    low = scalars[LOW]
-    high = scalars[HIGH]
-    if kind == BERNOULLI:
-        return _bernoulli_reward(seed, low, high, params[arm], arm, n)
-    if kind == TABLE:
-        first = offsets[arm]
-        return values[first + _table_row(seed, offsets[arm + 1] - first, arm, n)]
-    p = params[2 * arm]
-    q = params[2 * arm + 1]
-    if kind == BETA:
-        return _beta_reward(seed, low, high, p, q, arm, n)
-    if kind == GAUSSIAN:
-        return _gaussian_reward(seed, low, high, p, q, arm, n)
-    if kind == UNIFORM_NOISE:
-        return _noise_reward(seed, low, high, p, q, arm, n)
-    shared_part = scalars[SHARED] * _round_level(seed, t)
-    return _correlated_reward(seed, low, high, p, q, shared_part, scalars[OWN], arm, n)
-
-
-@kernel
 def draw_many(
     kind: int,
     seed: np.uint64,
@@ -231,11 +193,15 @@ def draw_many(
     t: int,
     out: FloatArray,
 ) -> None:
-    """Rewards of the next pull of each of `arms` in round `t`, into `out`. O(len(arms)).
+    """Rewards of the next pull of each of `arms` in round `t`, into `out`. O(len(arms)), for Beta expected.
 
-    Changes `pulls` (only at `arms`; an arm named twice is pulled twice) and `out` in place. Equal to
-    `draw_one` arm by arm; one loop a kind because a call that carries four arrays costs ten times what a
-    coin flip does.
+    scalars: lowest reward, highest reward, weight of the shared level, weight of the arm's own noise (the
+    last two for CORRELATED only). params: BERNOULLI one probability per arm; BETA pairs (a, b); GAUSSIAN
+    pairs (location, sigma); UNIFORM_NOISE and CORRELATED pairs (mean, half width). TABLE draws from
+    values[offsets[arm]:offsets[arm + 1]]. Only CORRELATED looks at `t`.
+
+    Changes `pulls` (only at `arms`; an arm named twice is pulled twice) and `out` in place. One loop a kind: a
+    choice between the kinds for every arm takes several times what drawing does.
     """
     low = scalars[LOW]
     high = scalars[HIGH]

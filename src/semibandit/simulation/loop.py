@@ -8,12 +8,17 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from semibandit._jit import kernel
-from semibandit.engines._dispatch import add_reward, engine_select, engine_touch
+from semibandit._prefetch import prefetch
+from semibandit.engines._dispatch import add_reward, engine_select, engine_touch_answer
 from semibandit.engines.clocks import tick
-from semibandit.environments.draw import draw_one
+from semibandit.environments.draw import draw_many
 
 REGRET, REWARD = 0, 1
 SELECT, DRAW, UPDATE = 0, 1, 2
+
+# Rewards are drawn for so many arms at a time, whose parameters are asked for just before where there are many arms.
+_AHEAD = 64
+_MANY = 20_000
 
 
 @intrinsic
@@ -39,33 +44,51 @@ def run_rounds(state, clock, env, means, optimal, t, n_rounds, out, rewards, tot
     `totals` (cumulative regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of arms
     a round, if it has rows)."""
     recs = state.recs
+    n_arms = recs.shape[0]
+    per_arm = env.params.shape[0] // n_arms
+    start = cycles()
     for i in range(n_rounds):
         t += 1
-        begin = cycles()
         lam = tick(clock, t)
         n = engine_select(state, lam, out)
         selected = cycles()
         value = 0.0
         reward = 0.0
-        for j in range(n):
-            arm = out[j]
-            pull = env.pulls[arm]
-            env.pulls[arm] = pull + 1
-            rewards[j] = draw_one(
-                env.kind, env.seed, env.scalars, env.params, env.offsets, env.values, arm, pull, t
+        for begin in range(0, n, _AHEAD):
+            end = min(begin + _AHEAD, n)
+            arms, drawn_now = out[begin:end], rewards[begin:end]
+            if n_arms > _MANY:
+                for j in range(end - begin):
+                    prefetch(env.pulls, arms[j])
+                    prefetch(env.params, arms[j] * per_arm)
+                    prefetch(means, arms[j])
+            draw_many(
+                env.kind,
+                env.seed,
+                env.scalars,
+                env.params,
+                env.offsets,
+                env.values,
+                env.pulls,
+                arms,
+                t,
+                drawn_now,
             )
-            value += means[arm]
-            reward += rewards[j]
+            for j in range(end - begin):
+                value += means[arms[j]]
+                reward += drawn_now[j]
         if i < log.shape[0]:
             for j in range(n):
                 log[i, j] = out[j]
         drawn = cycles()
         for j in range(n):
             add_reward(recs, out[j], rewards[j])
-            engine_touch(state, out[j])
+        engine_touch_answer(state, out, n)
         totals[REGRET] += optimal - value
         totals[REWARD] += reward
-        ticks[SELECT] += selected - begin
+        ticks[SELECT] += selected - start
         ticks[DRAW] += drawn - selected
-        ticks[UPDATE] += cycles() - drawn
+        updated = cycles()
+        ticks[UPDATE] += updated - drawn
+        start = updated
     return t
