@@ -127,6 +127,30 @@ def test_a_few_with_bounds_checked(kind, engine, clock):
     run(kind, engine, clock, range(2000, 2020), 25, 25)
 
 
+@pytest.mark.bounds
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_bases_of_the_kinetic_engine(seed):
+    """Bases of a hundred arms: the whole base leaves at once, or part of it, or all outsiders come in."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(110, 260))
+    groups = rng.integers(0, 3, n)
+    matroid = [
+        sb.Uniform(n, 100),
+        sb.Uniform(n, n - 5),
+        sb.Partition(groups, [60, 1, 30]),
+        sb.Partition(groups, [2, 1, 10**6]),
+    ][seed % 4]
+    policy, oracle = sb.CUCB(matroid, engine="kinetic"), sb.CUCB(matroid, engine="resolve")
+    lockstep(policy, oracle, rng, 40, seed % 3)
+    for _ in range(30):  # the plain course: every answer comes back whole
+        arms = policy.select()
+        assert np.array_equal(arms, oracle.select())
+        rewards = rewards_of(rng, seed % 3, arms)
+        policy.update(arms, rewards)
+        oracle.update(arms, rewards)
+        policy._engine._check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "engine", "clock"), [case for case in CASES if case[2] == "staircase" or case[1] == "kinetic"]
