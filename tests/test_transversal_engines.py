@@ -31,7 +31,7 @@ def fluttering(matroid: Any, records: Any = None) -> TransversalAdaptiveEngine:
     switch = engine._state.switch
     switch[adaptive.THERE_AND_BACK] = switch[adaptive.REBUILD] = 0.0
     switch[adaptive.SOLVE] = 500.0 * (matroid.n_arms % 3)
-    switch[adaptive.KEPT_ROUND] = 300.0 * (1 + matroid.n_arms % 4)
+    switch[adaptive.GREEDY_ROUND] = 300.0 * (1 + matroid.n_arms % 4)
     switch[adaptive.PART] = float(matroid.n_arms % 2)
     return engine
 
@@ -158,11 +158,11 @@ def test_both_ways_of_repair_are_used():
 
 
 def test_parts_change_with_the_load():
-    """Many exchanges at first, few later: the kept order begins, the challengers take over and stay."""
+    """Many exchanges at first, few later: greedy begins, the challengers take over and stay."""
     rng = np.random.default_rng(0)
     matroid = Transversal(np.argsort(rng.random((1000, 40)), axis=1)[:, :3])
     engine = TransversalAdaptiveEngine(matroid)
-    assert engine.part == "kept-order"
+    assert engine.part == "greedy"
     play(engine, Bernoulli(matroid, rng.random(1000), seed=1), 20_000)
     assert engine.part == "challenger"
     assert engine._state.switch[adaptive.CHANGES] < 40
@@ -170,7 +170,7 @@ def test_parts_change_with_the_load():
     for step in range(60):
         engine.advance(10.0 + step)
         engine.base()
-    assert engine.part == "kept-order"
+    assert engine.part == "greedy"
     engine._check()
 
 

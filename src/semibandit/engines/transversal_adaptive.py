@@ -1,10 +1,10 @@
-"""`engine="adaptive"` for transversal matroids: challenger bounds in quiet states, a kept order in busy ones.
+"""`engine="adaptive"` for transversal matroids: challenger bounds in quiet states, greedy in busy ones.
 
-Two parts answer the same question: `transversal_challenger`, whose cost is that of the exchanges, and the greedy over a
-kept order of `resolve_greedy`, whose cost is that of a pass over all arms whatever happens. Only one is kept up to
-date. Each round the work of the part in use is counted (right nodes walked, slots changed, re-solves) and compared
-with what the other would have cost; when what could have been saved exceeds the cost of changing over, the other
-takes over. So no stretch of rounds costs much more than with the better part, and the two do not flutter.
+Two parts answer the same question: `transversal_challenger`, whose cost is that of the exchanges, and greedy over arms
+kept in order (`two_runs`), whose cost hardly depends on what happens but on a new lam. Only one is kept up to date.
+Each round the work of the part in use is counted (right nodes walked, slots changed, re-solves) and compared with what
+the other would have cost; when what could have been saved exceeds the cost of changing over, the other takes over. So
+no stretch of rounds costs much more than with the better part, and the two do not flutter.
 
 The unit of all costs is a nanosecond of the machine on which they were measured; only their ratios matter.
 """
@@ -21,15 +21,8 @@ from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
 from semibandit.engines._dispatch import register_state
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kept_order import (
-    N_KEPT,
-    N_PENDING,
-    KeptOrder,
-    check_kept_order,
-    kept_touch,
-    new_kept_order,
-)
-from semibandit.engines.resolve_greedy import TransversalState, _transversal_select
+from semibandit.engines.key_sort import sort_ids
+from semibandit.engines.resolve_greedy import DEAD, augment
 from semibandit.engines.transversal_challenger import (
     MOST_SEARCHES,
     challenger_move,
@@ -61,24 +54,47 @@ from semibandit.engines.transversal_open import (
     types_of,
 )
 from semibandit.engines.transversal_tops import RIGHT, inner
+from semibandit.engines.two_runs import (
+    START,
+    TwoRuns,
+    check_two_runs,
+    new_two_runs,
+    runs_forget,
+    runs_next,
+    runs_touch,
+    runs_update,
+)
 from semibandit.matroids import Matroid, Transversal
 
 # Entries of `switch`: the part in use, what it has wasted of late, how often parts changed.
 PART, WASTE, CHANGES = range(3)
 
-# More of them, costs: of a round over the kept order, of a right node walked, of a slot changed, of a re-solve, of
-# making all tournaments anew, of changing parts and back; and how many slots an exchange changes.
-KEPT_ROUND, STEP, SLOT_CHANGE, SOLVE, REBUILD, THERE_AND_BACK, EXCHANGE_SLOTS = range(3, 10)
+# More of them, costs: of a round of greedy, and what a new lam adds to it; of a right node walked, of a slot changed,
+# of a re-solve, of making all tournaments anew, of changing parts and back; and how many slots an exchange changes.
+GREEDY_ROUND, RESORT, STEP, SLOT_CHANGE, SOLVE, REBUILD, THERE_AND_BACK, EXCHANGE_SLOTS = range(3, 11)
 
-CHALLENGER, KEPT_ORDER = 0.0, 1.0
+CHALLENGER, GREEDY = 0.0, 1.0
 
 # Entries of `seen`.
 N_LAST, SEEN_STEPS, SEEN_SLOTS, SEEN_SOLVES = range(4)
 
 
+class GreedyState(NamedTuple):
+    """Matching `mate` of right nodes to arms beside the arms in order; the rest is scratch of the search."""
+
+    recs: FloatArray
+    runs: TwoRuns
+    indptr: IntArray
+    indices: IntArray
+    mate: IntArray
+    seen: IntArray
+    came_from: IntArray
+    queue: IntArray
+
+
 class TransversalAdaptiveState(NamedTuple):
-    """Handles of both parts, the `switch` between them, the `last` answer of the kept order, and `seen`: its length
-    and the counts of work in `tops` up to the last round."""
+    """Handles of both parts, the `switch` between them, the `last` answer of greedy, and `seen`: its length and
+    the counts of work in `tops` up to the last round."""
 
     recs: FloatArray
     tops: IntArray
@@ -90,10 +106,10 @@ class TransversalAdaptiveState(NamedTuple):
 
 open_greedy = opener(
     state_type(
-        TransversalState,
+        GreedyState,
         [
             *array_types("float64:2"),
-            state_type(KeptOrder, types_of(new_kept_order(1))),
+            state_type(TwoRuns, types_of(new_two_runs(1, 1))),
             *array_types("int64:1 int64:1 int64:1 int64:1 int64:1 int64:1"),
         ],
     )
@@ -103,18 +119,49 @@ open_greedy = opener(
 def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
     """Costs for this matroid; begins with the part that is better when the whole base changes in a round."""
     n_right = matroid.n_right
-    switch = np.zeros(10)
-    switch[KEPT_ROUND] = 5.5 * matroid.n_arms + 35.0 * n_right * math.log2(n_right + 1)
+    n_arms, rank = matroid.n_arms, matroid.rank
+    switch = np.zeros(11)
+    switch[GREEDY_ROUND] = 3.0 * math.sqrt(2.0 * rank * n_arms) + 35.0 * n_right * math.log2(n_right + 1)
+    switch[RESORT] = 20.0 * n_arms
     switch[STEP] = 13.0 + 0.8 * ((n_right + 63) >> 6)
     switch[SLOT_CHANGE] = 110.0
     switch[SOLVE] = 160.0 * n_right
     switch[REBUILD] = 6.0 * n_slots
-    resort = 8.0 * matroid.n_arms * math.log2(matroid.n_arms + 1)
-    switch[THERE_AND_BACK] = resort + switch[REBUILD] + switch[SOLVE]
-    switch[EXCHANGE_SLOTS] = 2.0 * n_slots / matroid.n_arms
-    busiest = switch[SOLVE] + matroid.rank * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
-    switch[PART] = CHALLENGER if busiest < switch[KEPT_ROUND] else KEPT_ORDER
+    switch[THERE_AND_BACK] = 2.0 * switch[RESORT] + switch[REBUILD] + switch[SOLVE]
+    switch[EXCHANGE_SLOTS] = 2.0 * n_slots / n_arms
+    busiest = switch[SOLVE] + rank * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
+    switch[PART] = CHALLENGER if busiest < switch[GREEDY_ROUND] else GREEDY
     return switch
+
+
+@inner
+def _greedy_select(state, lam, out):  # type: ignore[no-untyped-def]
+    """Greedy with augmenting paths, heaviest arm first, until the base is full. Changes the matching and `out`.
+
+    What a failed search reached is dead for the rest of the round, as in `resolve_greedy`. O(arms looked at) searches
+    besides bringing the order up to date.
+    """
+    runs = state.runs
+    runs_update(runs, state.recs, lam)
+    mate, seen, queue = state.mate, state.seen, state.queue
+    mate[:] = -1
+    seen[:] = 0
+    i, j = runs.meta[START], 0
+    n, stamp = 0, 0
+    while n < out.shape[0]:
+        arm, i, j = runs_next(runs, i, j)
+        if arm < 0:
+            break
+        stamp += 1
+        found, reached = augment(state.indptr, state.indices, mate, seen, stamp, state.came_from, queue, arm)
+        if found:
+            out[n] = arm
+            n += 1
+        else:
+            for r in range(reached):
+                seen[queue[r]] = DEAD
+    sort_ids(out, n, runs.spare_arm, runs.bins)
+    return n
 
 
 @inner
@@ -141,19 +188,6 @@ def _adopt(handle, mate):  # type: ignore[no-untyped-def]
     tops.meta[N_BASE] = n
     tops.meta[STALE] = 1
     tops.meta[RELIST] = 1
-
-
-@inner
-def _sort_anew(kept):  # type: ignore[no-untyped-def]
-    """Let every present arm be sorted at the next round. O(K)."""
-    n = 0
-    for arm in range(kept.flag.shape[0]):
-        kept.flag[arm] = kept.present[arm]
-        if kept.present[arm]:
-            kept.pending[n] = arm
-            n += 1
-    kept.meta[N_PENDING] = n
-    kept.meta[N_KEPT] = 0
 
 
 @inner
@@ -208,21 +242,23 @@ def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
     if in_use == CHALLENGER:
         anew = tops.meta[STALE] != 0 or lam != tops.lam[0]
         n = challenger_select(state.tops, lam, out)
-        waste = _challenger_cost(switch, seen, tops.meta, anew) - switch[KEPT_ROUND]
+        waste = _challenger_cost(switch, seen, tops.meta, anew) - switch[GREEDY_ROUND]
     else:
-        anew = lam != greedy.kept.lam[0]
-        n = _transversal_select(greedy, lam, out)
+        anew = lam != greedy.runs.lam[0]
+        n = _greedy_select(greedy, lam, out)
         new = _exchanges(state.last, seen, out, n)
-        waste = switch[KEPT_ROUND] - _would_cost(switch, n, new, anew)
+        waste = switch[GREEDY_ROUND] - _would_cost(switch, n, new, anew)
+    if anew:
+        waste += switch[RESORT] if in_use == GREEDY else -switch[RESORT]
     switch[WASTE] = max(0.0, switch[WASTE] + waste)
     if switch[WASTE] > switch[THERE_AND_BACK]:
         switch[WASTE] = 0.0
         switch[CHANGES] += 1.0
         if in_use == CHALLENGER:
-            _sort_anew(greedy.kept)
+            runs_forget(greedy.runs)
             tops.meta[STALE] = 1
             seen[N_LAST] = 0
-            switch[PART] = KEPT_ORDER
+            switch[PART] = GREEDY
         else:
             _adopt(state.tops, greedy.mate)
             switch[PART] = CHALLENGER
@@ -235,28 +271,28 @@ def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
     if state.switch[PART] == CHALLENGER:
         challenger_touch(state.tops, arm)
     else:
-        kept = open_greedy(state.greedy).kept
-        if kept.present[arm]:
-            kept_touch(kept, arm)
+        runs = open_greedy(state.greedy).runs
+        if runs.present[arm]:
+            runs_touch(runs, arm)
 
 
 @kernel
-def _kept_touch_all(handle, arms):  # type: ignore[no-untyped-def]
-    """`kept_touch` of each of `arms`, as an entry point for Python."""
-    kept = open_greedy(handle).kept
+def _runs_touch_all(handle, arms):  # type: ignore[no-untyped-def]
+    """`runs_touch` of each of `arms`, as an entry point for Python."""
+    runs = open_greedy(handle).runs
     for i in range(arms.shape[0]):
-        kept_touch(kept, arms[i])
+        runs_touch(runs, arms[i])
 
 
 register_state(TransversalAdaptiveState, adaptive_select, adaptive_touch)
 
 
 class TransversalAdaptiveEngine(CompiledEngine):
-    """The better of challenger bounds and greedy over a kept order, chosen by counting work.
+    """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
 
-    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; O(K) when most
-    of the base changes, where that is less. A new lam costs a pass over all arms: meant for a staircase clock, right
-    under any.
+    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; O(sqrt(D K)) and
+    the searches of greedy when most of the base changes. A new lam costs a pass over all arms: meant for a staircase
+    clock, right under any.
 
     Example
     -------
@@ -277,9 +313,9 @@ class TransversalAdaptiveEngine(CompiledEngine):
             raise TypeError(f"TransversalAdaptiveEngine serves transversal matroids, got {matroid!r}")
         tops = self._tops = new_challenger_arrays(matroid, self._recs)
         mate, seen, came_from, queue = (np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4))
-        self._greedy = TransversalState(
+        self._greedy = GreedyState(
             self._recs,
-            new_kept_order(self.n_arms),
+            new_two_runs(self.n_arms, matroid.rank),
             tops.indptr,
             tops.edge[:, RIGHT].astype(np.int64),
             mate,
@@ -298,8 +334,8 @@ class TransversalAdaptiveEngine(CompiledEngine):
 
     @property
     def part(self) -> str:
-        """Which part answers now: "challenger" or "kept-order"."""
-        return "challenger" if self._state.switch[PART] == CHALLENGER else "kept-order"
+        """Which part answers now: "challenger" or "greedy"."""
+        return "challenger" if self._state.switch[PART] == CHALLENGER else "greedy"
 
     def touch(self, arms: IntArray) -> None:
         if self._state.switch[PART] == CHALLENGER and is_many(arms, self.n_arms):
@@ -316,9 +352,9 @@ class TransversalAdaptiveEngine(CompiledEngine):
     def _move(self, ids: IntArray, remove: bool) -> None:
         """Take arms out of both parts or put them back."""
         state = self._state
-        self._greedy.kept.present[ids] = not remove
-        if state.switch[PART] == KEPT_ORDER:
-            _kept_touch_all(state.greedy, ids)
+        self._greedy.runs.present[ids] = not remove
+        if state.switch[PART] == GREEDY:
+            _runs_touch_all(state.greedy, ids)
         elif is_many(ids, self.n_arms):
             self._tops.meta[STALE] = 1
         challenger_move(state.tops, ids, remove)
@@ -330,10 +366,10 @@ class TransversalAdaptiveEngine(CompiledEngine):
 
     def _check(self) -> None:
         absent = self._is_deleted(np.arange(self.n_arms))
-        switch, kept = self._state.switch, self._greedy.kept
+        switch, runs = self._state.switch, self._greedy.runs
         check_challenger(self._tops, absent)
-        assert np.array_equal(~kept.present, absent)
-        assert switch[PART] in (CHALLENGER, KEPT_ORDER) and switch[WASTE] >= 0.0
-        if switch[PART] == KEPT_ORDER:
+        assert np.array_equal(~runs.present, absent)
+        assert switch[PART] in (CHALLENGER, GREEDY) and switch[WASTE] >= 0.0
+        if switch[PART] == GREEDY:
             assert self._tops.meta[STALE] == 1
-            check_kept_order(kept, self._recs)
+            check_two_runs(runs, self._recs)
