@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from semibandit._jit import kernel
 from semibandit._records import FloatArray, IntArray
-from semibandit.engines._dispatch import register_state
+from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.key_sort import sort_ids
 from semibandit.engines.resolve_greedy import DEAD, augment
@@ -286,6 +286,27 @@ def _runs_touch_all(handle, arms):  # type: ignore[no-untyped-def]
 
 register_state(TransversalAdaptiveState, adaptive_select, adaptive_touch)
 
+_open = opener(
+    state_type(TransversalAdaptiveState, array_types("float64:2 int64:1 int64:1 int64:1 int64:1 float64:1"))
+)
+
+
+@kernel
+def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
+    return adaptive_select(_open(handle), lam, out)
+
+
+@kernel
+def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+    """Validate a whole batch of feedback, then apply it."""
+    state = _open(handle)
+    code = check_feedback(state.recs.shape[0], arms, rewards, low, high)
+    if code == 0:
+        add_rewards(state.recs, arms, rewards)
+        for i in range(arms.shape[0]):
+            adaptive_touch(state, arms[i])
+    return code
+
 
 class TransversalAdaptiveEngine(CompiledEngine):
     """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
@@ -332,10 +353,20 @@ class TransversalAdaptiveEngine(CompiledEngine):
             switch=new_switch(matroid, len(tops.edge)),
         )
 
+        self._handle = state_handle(self._state)
+
     @property
     def part(self) -> str:
         """Which part answers now: "challenger" or "greedy"."""
         return "challenger" if self._state.switch[PART] == CHALLENGER else "greedy"
+
+    def _select(self, lam: float) -> IntArray:
+        out = np.empty(self.matroid.rank, dtype=np.int64)
+        n = _select_by_handle(self._handle, lam, out)
+        return out if n == out.shape[0] else out[:n].copy()
+
+    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
+        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
 
     def touch(self, arms: IntArray) -> None:
         if self._state.switch[PART] == CHALLENGER and is_many(arms, self.n_arms):
