@@ -12,7 +12,8 @@ Each round is greedy over that small set, whose size depends on the rank and the
 whole, too many arms are hot, or lam changes, a new epoch begins. A layer is made only when those before it are no
 longer whole, from the arms that are still cold; so a clock that moves at every round costs one greedy a round, as
 re-solving does. The same is done for some rounds when the layers of an epoch turned out to cost more than they saved:
-few arms, or most of the base changing at every round.
+few arms, or most of the base changing at every round. Between two epochs at the same lam the arms stay in order
+(`two_runs`), so that beginning one does not cost a pass over all of them.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ from semibandit._jit import kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback
 from semibandit.engines.base import Engine
-from semibandit.engines.kept_order import (
-    N_KEPT,
-    N_PENDING,
-    check_kept_order,
-    kept_sort,
-    new_kept_order,
-)
 from semibandit.engines.remembered_oracle import RememberedOracle
+from semibandit.engines.transversal_open import state_handle
+from semibandit.engines.two_runs import (
+    LIMIT,
+    N_TOUCHED,
+    START,
+    check_two_runs,
+    list_by_handle,
+    new_two_runs,
+    update_by_handle,
+)
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 
@@ -41,14 +45,14 @@ COLD, HOT, GONE = -1, -2, -3
 
 
 # Costs for the choice between layers and a full greedy at every round, in microseconds of the machine on which they
-# were measured: of a round with layers, of making a layer, of a round without, of an arm in the kept order, of an arm
+# were measured: of a round with layers, of making a layer, of a round without, of an arm that is sorted, of an arm
 # that a compiled greedy looks at, and of a call of a user's oracle.
 ROUND_COST, LAYER_COST, FULL_COST, ARM_COST, LOOK_COST, CALL_COST = 20.0, 20.0, 20.0, 0.006, 0.2, 10.0
 MOST_SKIPPED = 64
 
 
 @kernel
-def heat(flag, pending, kept_meta, present, is_loop, layer, missing, hot, n_hot, arms):  # type: ignore[no-untyped-def]
+def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms):  # type: ignore[no-untyped-def]
     """Note that the weights of `arms` changed: present ones must be sorted again and are hot, but loops are no use.
 
     Returns how many arms are hot. Changes all but `present`, `is_loop` and `arms`. O(number of arms).
@@ -60,16 +64,17 @@ def heat(flag, pending, kept_meta, present, is_loop, layer, missing, hot, n_hot,
         if not present[arm]:
             layer[arm] = GONE
             continue
+        if is_loop[arm]:
+            continue
         if flag[arm] == 0:
             flag[arm] = 1
-            pending[kept_meta[N_PENDING]] = arm
-            kept_meta[N_PENDING] += 1
-        if not is_loop[arm]:
-            if layer[arm] >= 0:
-                missing[layer[arm]] += 1
-            layer[arm] = HOT
-            hot[n_hot] = arm
-            n_hot += 1
+            touched[meta[N_TOUCHED]] = arm
+            meta[N_TOUCHED] += 1
+        if layer[arm] >= 0:
+            missing[layer[arm]] += 1
+        layer[arm] = HOT
+        hot[n_hot] = arm
+        n_hot += 1
     return n_hot
 
 
@@ -125,10 +130,16 @@ class HotColdEngine(Engine):
         self.reserve = int(reserve)
         self.oracle_calls = self.epoch_calls = self.last_round_calls = self.epochs = 0
         self._memory = RememberedOracle(matroid) if type(matroid)._greedy is Matroid._greedy else None
-        self._kept = new_kept_order(self.n_arms)
+        self._present = np.ones(self.n_arms, dtype=np.bool_)
         # Loops that were never pulled weigh +inf for ever: they would be looked at first in every greedy.
         self._is_loop = np.zeros(self.n_arms, dtype=np.bool_)
         self._is_loop[matroid.loops] = True
+        # All present arms but the loops, in order as the epoch began, and the first of them as listed by now.
+        self._runs = new_two_runs(self.n_arms, matroid.rank)
+        self._runs.present[self._is_loop] = False
+        self._runs_handle = state_handle(self._runs)
+        self._order = np.zeros(self.n_arms, dtype=np.int64)
+        self._listed = np.zeros(3, dtype=np.int64)
         self._most_hot = 4 * (self.reserve + 1) * matroid.rank + 64
         self._layer = np.full(self.n_arms, COLD, dtype=np.int64)
         self._hot = np.zeros(self.n_arms, dtype=np.int64)
@@ -136,10 +147,11 @@ class HotColdEngine(Engine):
         self._arms: IntArray | None = None
         self._layers: list[IntArray] = []
         self._missing = np.zeros(self.reserve + 2, dtype=np.int64)
-        # Where in the kept order cold arms outside the layers may begin, and whether there may be any.
+        # Where in the order cold arms outside the layers may begin, and whether there may be any.
         self._below = 0
         self._more = False
         self._n_absent = 0
+        self._any_left = False
         self._left: list[IntArray] = []
         self._known: dict[int, list[int]] = {}
         # What the layers of this epoch have cost, and for how many rounds to do without layers.
@@ -157,12 +169,12 @@ class HotColdEngine(Engine):
 
     def _heat(self, ids: IntArray) -> None:
         """Make arms hot, or GONE if they are not here. O(number of arms)."""
-        kept = self._kept
+        runs = self._runs
         n_hot = heat(
-            kept.flag,
-            kept.pending,
-            kept.meta,
-            kept.present,
+            runs.flag,
+            runs.touched,
+            runs.meta,
+            self._present,
             self._is_loop,
             self._layer,
             self._missing,
@@ -175,17 +187,18 @@ class HotColdEngine(Engine):
             self._arms = None
 
     def _resort(self, ids: IntArray) -> None:
-        """These arms must find a new place in the kept order at the next epoch."""
-        meta, flag = self._kept.meta, self._kept.flag
-        new = ids[flag[ids] == 0]
+        """These arms must find a new place in the order at the next epoch."""
+        meta, flag = self._runs.meta, self._runs.flag
+        new = ids[(flag[ids] == 0) & ~self._is_loop[ids]]
         flag[new] = 1
-        self._kept.pending[meta[N_PENDING] : meta[N_PENDING] + len(new)] = new
-        meta[N_PENDING] += len(new)
+        self._runs.touched[meta[N_TOUCHED] : meta[N_TOUCHED] + len(new)] = new
+        meta[N_TOUCHED] += len(new)
 
     def _remove(self, ids: IntArray) -> None:
         self._resort(ids)
-        self._kept.present[ids] = False
+        self._present[ids] = self._runs.present[ids] = False
         self._n_absent += len(ids)
+        self._any_left = True
         self._left.append(ids)
         layer = self._layer[ids]
         np.add.at(self._missing, layer[layer >= 0], 1)
@@ -193,7 +206,8 @@ class HotColdEngine(Engine):
 
     def _restore(self, ids: IntArray) -> None:
         self._resort(ids)
-        self._kept.present[ids] = True
+        self._present[ids] = True
+        self._runs.present[ids] = ~self._is_loop[ids]
         self._n_absent -= len(ids)
         layer = self._layer[ids]
         np.subtract.at(self._missing, layer[layer >= 0], 1)
@@ -249,16 +263,23 @@ class HotColdEngine(Engine):
             parts.append(members[self._layer[members] == i])
             i += 1
         arms = np.sort(np.concatenate(parts))
-        return arms[self._kept.present[arms]]
+        return arms[self._present[arms]] if self._n_absent else arms
 
     def _begin_epoch(self, lam: float) -> None:
-        """Sort all arms; the base of all. O(K) and greedy over all arms, which stops when the base is full."""
+        """Bring the order up to date; the base of all. Greedy over all arms, which stops when the base is full, and the
+        cost of sorting: O(K) at a new lam, O(sqrt(D K)) amortised at the old one."""
         self._weigh_layers()
         before = self.oracle_calls
-        kept_sort(self._kept, self._recs, lam)
-        self._layer[:] = COLD
-        if self._n_absent:
-            self._layer[~self._kept.present] = GONE
+        update_by_handle(self._runs_handle, self._recs, lam)
+        self._listed[0], self._listed[1], self._listed[2] = self._runs.meta[START], 0, 0
+        if self._any_left:
+            self._layer[:] = COLD
+            self._layer[~self._present] = GONE
+            self._any_left = self._n_absent > 0
+        else:
+            self._layer[self._hot[: self._n_hot]] = COLD
+            for members in self._layers:
+                self._layer[members] = COLD
         self._n_hot = 0
         self._layers, self._left = [], []
         self._arms = None
@@ -277,7 +298,8 @@ class HotColdEngine(Engine):
             self._skip -= 1
         elif self._served > 0 and self._may_skip:
             call = LOOK_COST if self._memory is None else CALL_COST
-            full = self._served * (FULL_COST + ARM_COST * self.n_arms + call * self._full_calls)
+            sorting = ARM_COST * float(self._runs.meta[LIMIT])
+            full = self._served * (FULL_COST + sorting + call * self._full_calls)
             spent = call * (self._spent_calls + self.oracle_calls)
             if self._served * ROUND_COST + len(self._layers) * LAYER_COST + spent > full:
                 self._skip = self._next_skip = min(2 * self._next_skip + 1, MOST_SKIPPED)
@@ -286,12 +308,12 @@ class HotColdEngine(Engine):
         self._served = 0
 
     def _make_layer(self) -> None:
-        """One more base of the arms that are cold, which the kept order still has in order."""
+        """One more base of the arms that are cold, which the order still has right."""
         before = self.oracle_calls
         i = len(self._layers)
         # An arm that is away is not seen by this layer, so it must not come back as a cold one.
         for ids in self._left:
-            self._layer[ids[(self._layer[ids] == COLD) & ~self._kept.present[ids]]] = GONE
+            self._layer[ids[(self._layer[ids] == COLD) & ~self._present[ids]]] = GONE
         self._left = []
         members, self._more = self._peel(i + 1)
         self._layer[members] = i
@@ -301,25 +323,29 @@ class HotColdEngine(Engine):
     def _peel(self, shelf: int) -> tuple[IntArray, bool]:
         """The base of all cold arms outside the layers, and whether there may be other such arms.
 
-        Looks at longer and longer beginnings of the kept order until a base is full: O(K) and greedy over all cold
+        Looks at longer and longer beginnings of the order until a base is full: O(K) and greedy over all cold
         arms at worst, O(rank) at best.
         """
-        order = self._kept.order[: self._kept.meta[N_KEPT]]
-        n = 8 * self.matroid.rank + 64
+        n = 4 * self.matroid.rank + 32
         while True:
-            end = min(self._below + n, len(order))
-            part = order[self._below : end]
-            cold = (self._layer[part] == COLD) & ~self._is_loop[part]
-            if self._n_absent:
-                cold &= self._kept.present[part]
-            if len(part) and not cold[0]:
-                skipped = int(cold.argmax()) if cold.any() else len(part)
-                self._below += skipped
-                part, cold = part[skipped:], cold[skipped:]
-            arms = part[cold]
-            picked = self._greedy(arms, shelf) if len(arms) else arms
-            if end == len(order) or len(picked) == self.matroid.rank:
-                return picked, end < len(order) or len(picked) < len(arms)
+            wanted = min(self._below + n, self.n_arms)
+            end = min(int(self._listed[2]), wanted)
+            if end < wanted:
+                end = list_by_handle(self._runs_handle, self._listed, self._order, wanted)
+            at_end = end < wanted or end == self.n_arms
+            arms = self._order[self._below : end]
+            if shelf > 0:  # in an epoch that begins all arms are cold
+                cold = self._layer[arms] == COLD
+                if self._n_absent:
+                    cold &= self._present[arms]
+                if len(arms) and not cold[0]:
+                    skipped = int(cold.argmax()) if cold.any() else len(arms)
+                    self._below += skipped
+                    arms, cold = arms[skipped:], cold[skipped:]
+                arms = arms[cold]
+            picked = self._greedy(arms, shelf) if len(arms) else arms.copy()
+            if at_end or len(picked) == self.matroid.rank:
+                return picked, not at_end or len(picked) < len(arms)
             n *= 4
 
     def _greedy(self, order: IntArray, shelf: int = 0) -> IntArray:
@@ -342,19 +368,22 @@ class HotColdEngine(Engine):
             self.records,
             self._layer,
             self._is_loop,
-            *self._kept,
-            *self._hot,
+            self._present,
+            self._order,
+            self._hot,
+            *self._runs,
             *(self._layers or []),
         ]
         facts = 0 if self._memory is None else self._memory.memory()
         return int(sum(array.nbytes for array in arrays)) + facts
 
     def _check(self) -> None:
-        check_kept_order(self._kept, self._recs)
-        present, layer = self._kept.present, self._layer
+        check_two_runs(self._runs, self._recs)
+        present, layer = self._present, self._layer
+        assert np.array_equal(self._runs.present, present & ~self._is_loop)
         assert np.array_equal(~present, self._is_deleted(np.arange(self.n_arms)))
         assert np.array_equal(np.sort(self._hot[: self._n_hot]), np.flatnonzero(layer == HOT))
-        assert (self._kept.flag[self._hot[: self._n_hot]] == 1).all()
+        assert (self._runs.flag[self._hot[: self._n_hot]] == 1).all()
         if np.isnan(self._epoch_lam):
             return
         if self._base is not None:

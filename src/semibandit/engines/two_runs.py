@@ -17,6 +17,7 @@ import numpy.typing as npt
 from semibandit._jit import inline_kernel, kernel
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.key_sort import sort_keys
+from semibandit.engines.transversal_open import opener, state_type, types_of
 
 # Entries of `meta`: lengths of the runs, of the list of touched arms; whether there is an order yet; the longest that
 # the short run may become; where in the long run the first arm is that counts.
@@ -217,6 +218,33 @@ def runs_next(runs, i, j):  # type: ignore[no-untyped-def]
     elif j == n_short:
         return np.int64(-1), i, j
     return runs.short_arm[j], i, j + 1
+
+
+open_runs = opener(state_type(TwoRuns, types_of(new_two_runs(1, 1))))
+
+
+@kernel
+def update_by_handle(handle, recs, lam):  # type: ignore[no-untyped-def]
+    """`runs_update` for a handle of the runs, as an entry point for Python."""
+    runs_update(open_runs(handle), recs, lam)
+
+
+@kernel
+def list_by_handle(handle, at, out, wanted):  # type: ignore[no-untyped-def]
+    """List arms, heaviest first, in `out` until there are `wanted` or no more; how many there are then.
+
+    `at` says how far the last call came: places in both runs and number of arms, (meta[START], 0, 0) at first. For
+    runs that were not updated since. Changes `at` and `out`. O(new arms)."""
+    runs = open_runs(handle)
+    i, j, n = at[0], at[1], at[2]
+    while n < wanted:
+        arm, i, j = runs_next(runs, i, j)
+        if arm < 0:
+            break
+        out[n] = arm
+        n += 1
+    at[0], at[1], at[2] = i, j, n
+    return n
 
 
 def check_two_runs(runs: TwoRuns, recs: FloatArray) -> None:
