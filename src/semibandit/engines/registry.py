@@ -99,7 +99,7 @@ FAST: dict[str, tuple[str, int]] = {
     "graphic": ("adaptive", 8),
     "transversal": ("adaptive", 8),
 }
-OTHER = ("hot-cold", 500)
+OTHER = ("hot-cold", 300)
 
 _REASON = {
     "kinetic": "kinetic tournaments are exact at every round and sublinear in K",
