@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import inline_kernel, kernel
+from semibandit._jit import inline_kernel, inner_kernel, kernel
 from semibandit._prefetch import prefetch
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
@@ -200,6 +200,24 @@ def _forget(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
+def _is_quiet(state, g, lam):  # type: ignore[no-untyped-def]
+    """Whether group g's tree is still right and its full base heavier than all of it. O(capacity).
+
+    So it is with most groups in a late round.
+    """
+    group, recs = state.group[g], state.recs
+    root, lane = state.node[g // LANES], g % LANES
+    if root[FAIL, lane] < lam or group[N_BASE] < group[CAPACITY]:
+        return False
+    top = root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane]
+    for i in range(group[BASE0], group[BASE0] + group[N_BASE]):
+        arm = state.base[i]
+        if recs[arm, ALPHA] + lam * recs[arm, BETA] <= top:
+            return False
+    return True
+
+
+@inner_kernel
 def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
     group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
@@ -227,14 +245,11 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
         return
 
     weight = state.weight
-    lightest, heaviest = np.inf, -np.inf
+    heaviest = -np.inf
     for i in range(n):
         arm = base[base0 + i]
-        w = recs[arm, ALPHA] + lam * recs[arm, BETA]
-        weight[i] = w
-        lightest, heaviest = min(lightest, w), max(heaviest, w)
-    if root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane] < lightest:
-        return  # a quiet round: nothing to exchange
+        weight[i] = recs[arm, ALPHA] + lam * recs[arm, BETA]
+        heaviest = max(heaviest, weight[i])
 
     # The i-th lightest base arm meets the i-th heaviest outsider. An arm that left is lighter than every base arm still
     # to be looked at and could not win in the tree, so those that leave go there at the end, all together. Which arms
@@ -320,7 +335,6 @@ def _write_sorted(state, out):  # type: ignore[no-untyped-def]
 @inline_kernel
 def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
     """The base at lam (not below the last one). Only groups that were touched or whose time is up are settled."""
-    recs, node = state.recs, state.node
     state.lam[0] = lam
     played = state.meta[PLAYED]
     state.meta[PLAYED] = 0
@@ -331,13 +345,8 @@ def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
             continue
         group[DIRTY] = 0
         state.holds[g] = -1.0
-        if group[CAPACITY] == 1 and group[N_BASE] == 1 and not rests:
-            # Most groups of a late round: one arm, still heavier than all others.
-            root, lane, arm = node[g // LANES], g % LANES, state.base[group[BASE0]]
-            top = root[KEY_ALPHA, lane] + lam * root[KEY_BETA, lane]
-            if root[FAIL, lane] >= lam and recs[arm, ALPHA] + lam * recs[arm, BETA] > top:
-                continue
-        _settle_group(state, g, lam)
+        if rests or not _is_quiet(state, g, lam):
+            _settle_group(state, g, lam)
         if rests:
             state.holds[g] = _hold(state, g, lam)
     return _write_sorted(state, out)
