@@ -22,7 +22,9 @@ test: $(STAMP)  ## lint and the test suite (under 12 minutes on 2 cores)
 	@$(BIN)/ruff check src tests docs
 	@$(BIN)/ruff format --check src tests docs
 	@$(BIN)/mypy
+	@$(BIN)/python tests/warm_up.py
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python tests/warm_up.py
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
 test-slow: $(STAMP)  ## long runs and statistics

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import semibandit
 from semibandit import _jit
 
@@ -17,7 +19,7 @@ RUN = """
 import numpy as np, semibandit as sb
 from semibandit import _jit
 m = sb.Uniform(500, 3)
-sb.simulate(sb.CUCB(m), sb.Bernoulli(m, np.linspace(0, 1, 500)), 50)
+sb.simulate(sb.CUCB(m, engine="ENGINE"), sb.Bernoulli(m, np.linspace(0, 1, 500)), 50)
 print(_jit.compiled_now(), _jit.CACHE_DIRECTORY)
 """
 
@@ -45,9 +47,11 @@ def test_importing_compiles_nothing_and_help_needs_no_compiler():
     assert run(code).stdout.split() == ["False", "False"]
 
 
-def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path):
-    first = run(RUN, SEMIBANDIT_CACHE_DIR=str(tmp_path))
-    second = run(RUN, SEMIBANDIT_CACHE_DIR=str(tmp_path))
+@pytest.mark.parametrize("engine", ["resolve", pytest.param("kinetic", marks=pytest.mark.slow)])
+def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path, engine):
+    code = RUN.replace("ENGINE", engine)
+    first = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path))
+    second = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path))
     assert int(first.stdout.split()[0]) > 0
     assert first.stderr.count("compiling kernels") == 1
     assert int(second.stdout.split()[0]) == 0
