@@ -36,7 +36,7 @@ def run(code, **environment):
 
 def test_every_file_with_a_kernel_is_part_of_the_key():
     known = set(_jit.kernel_sources())
-    decorated = re.compile(r"^\s*@(njit|kernel|inner_kernel|inline_kernel|intrinsic|overload)\b", re.M)
+    decorated = re.compile(r"^\s*@(njit|kernel|inline_kernel|intrinsic|overload)\b", re.M)
     holders = {path for path in PACKAGE.rglob("*.py") if decorated.search(path.read_text())}
     assert len(holders) > 10
     assert holders <= known

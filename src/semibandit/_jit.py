@@ -133,12 +133,7 @@ def inline_kernel(function: F | None = None, **options: Any) -> Any:
 
     Arrays are passed by value, field by field; a call that hands over twenty of them costs more than it does.
     """
-    return inner_kernel(function, forceinline=True, **options)
-
-
-def inner_kernel(function: F | None = None, **options: Any) -> Any:
-    """`kernel` that only kernels call: without an entry point from Python it compiles in half the time."""
-    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+    return kernel(function, forceinline=True, **options)
 
 
 def njit(function: F | None = None, **options: Any) -> Any:

@@ -28,7 +28,7 @@ from semibandit._records import ALPHA, BETA, COUNT, TOTAL
 BAD_ARM, BAD_REWARD = 1, 2
 
 # As `_jit.inline_kernel`: the wrapper around an engine's kernel must not cost a call.
-_OPTIONS = {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS = {"_nrt": False, "forceinline": True}
 
 
 def engine_select(state: Any, lam: float, out: Any) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import inline_kernel, inner_kernel, kernel
+from semibandit._jit import inline_kernel, kernel
 from semibandit._prefetch import prefetch
 from semibandit._records import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines._dispatch import add_rewards, check_feedback, register_state
@@ -217,7 +217,7 @@ def _is_quiet(state, g, lam):  # type: ignore[no-untyped-def]
     return True
 
 
-@inner_kernel
+@kernel
 def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
     group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
