@@ -22,16 +22,14 @@ test: $(STAMP)  ## lint and the test suite (under 12 minutes on 2 cores)
 	@$(BIN)/ruff check src tests docs
 	@$(BIN)/ruff format --check src tests docs
 	@$(BIN)/mypy
-	@$(BIN)/python tests/warm_up.py
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python tests/warm_up.py
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
 test-slow: $(STAMP)  ## long runs and statistics
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
 
 test-bounds: $(STAMP)  ## stress tests with compiled bounds checks only
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
 bench: $(STAMP)  ## the whole benchmark (a quarter of an hour, idle machine); writes docs/performance.*
 	@$(BIN)/semibandit bench --suite --json docs/performance.json

@@ -39,12 +39,12 @@ def kernel_sources() -> list[Path]:
 
 
 def source_hash() -> str:
-    """Hash of all sources that hold kernels, and of the compiler's version. O(size of the package)."""
+    """Hash of all sources that hold kernels, and of the compiler's version and settings. O(size of the package)."""
     digest = hashlib.sha256()
     for path in kernel_sources():
         digest.update(str(path.relative_to(_PACKAGE)).encode())
         digest.update(path.read_bytes())
-    digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)}".encode())
+    digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)} {config.OPT}".encode())
     return digest.hexdigest()[:16]
 
 
