@@ -44,7 +44,9 @@ def source_hash() -> str:
     for path in kernel_sources():
         digest.update(str(path.relative_to(_PACKAGE)).encode())
         digest.update(path.read_bytes())
-    digest.update(f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)} {config.OPT}".encode())
+    digest.update(
+        f"{numba.__version__} {sys.version_info[:2]} {bool(config.BOUNDSCHECK)} {config.OPT}".encode()
+    )
     return digest.hexdigest()[:16]
 
 
