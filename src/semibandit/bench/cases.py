@@ -113,7 +113,7 @@ def decades(largest: int, rank: int, matroid: str) -> tuple[int, ...]:
 SUITE: tuple[Case, ...] = (
     Case("uniform-explore", "uniform", 1_000_000, 10),
     Case("uniform-wide", "uniform", 1_000_000, 100),
-    Case("uniform-late", "uniform", 100_000, 10, "late", late_rounds=4_000_000),
+    Case("uniform-late", "uniform", 100_000, 10, "late", rounds=400_000, late_rounds=4_000_000),
     Case("partition-late", "partition", 1_000_000, 1_000, "late", late_rounds=1_000_000),
     Case("laminar-explore", "laminar", 100_000, 30),
     Case("laminar-late", "laminar", 100_000, 30, "late", late_rounds=300_000),
