@@ -241,7 +241,7 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
         n += 1
     _certify(state, g, begin, lam)
     group[g, N_BASE] = n
-    if n < capacity or n == 0 or root[KEY_ALPHA, lane] == ABSENT:
+    if n < capacity or _is_quiet(state, g, lam):
         return
 
     weight = state.weight
@@ -345,7 +345,7 @@ def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
             continue
         group[DIRTY] = 0
         state.holds[g] = -1.0
-        if rests or not _is_quiet(state, g, lam):
+        if not _is_quiet(state, g, lam):
             _settle_group(state, g, lam)
         if rests:
             state.holds[g] = _hold(state, g, lam)
