@@ -333,7 +333,7 @@ class HotColdEngine(Engine):
             if end < wanted:
                 end = list_by_handle(self._runs_handle, self._listed, self._order, wanted)
             at_end = end < wanted or end == self.n_arms
-            arms = self._order[self._below : end]
+            arms = self._order[self._below : end].copy()  # greedy may be a user's own code
             if shelf > 0:  # in an epoch that begins all arms are cold
                 cold = self._layer[arms] == COLD
                 if self._n_absent:
@@ -343,7 +343,7 @@ class HotColdEngine(Engine):
                     self._below += skipped
                     arms, cold = arms[skipped:], cold[skipped:]
                 arms = arms[cold]
-            picked = self._greedy(arms, shelf) if len(arms) else arms.copy()
+            picked = self._greedy(arms, shelf) if len(arms) else arms
             if at_end or len(picked) == self.matroid.rank:
                 return picked, not at_end or len(picked) < len(arms)
             n *= 4
