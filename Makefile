@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 # Policies whose kernels take the longest to compile again: with bounds checks by `make test-bounds` only.
-CHECKED_ELSEWHERE := --ignore=tests/test_faster_cucb.py --ignore=tests/test_cts.py
+CHECKED_ELSEWHERE := --ignore=tests/paper/test_faster_cucb.py --ignore=tests/policies/test_cts.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-bounds bench bench-quick docs lint format clean

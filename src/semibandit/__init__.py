@@ -34,7 +34,7 @@ _EXPORTS: dict[str, str] = {
     "CLUCB": "semibandit.policies",
     "IdentificationResult": "semibandit.policies",
     "identify": "semibandit.policies",
-    "InnerProductBase": "semibandit.inner_product",
+    "InnerProductBase": "semibandit.paper",
     "Policy": "semibandit.policies",
     "Environment": "semibandit.environments",
     "Bernoulli": "semibandit.environments",
@@ -56,8 +56,8 @@ _EXPORTS: dict[str, str] = {
     "ExperimentError": "semibandit.errors",
     "MissingExtraError": "semibandit.errors",
     "FileError": "semibandit.errors",
-    "load": "semibandit.persistence",
-    "minimize": "semibandit.objective",
+    "load": "semibandit.policies.files",
+    "minimize": "semibandit.policies.costs",
 }
 
 __all__ = [
@@ -147,10 +147,8 @@ if TYPE_CHECKING:
         RewardError,
         SemibanditError,
     )
-    from semibandit.inner_product import InnerProductBase
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-    from semibandit.objective import minimize
-    from semibandit.persistence import load
+    from semibandit.paper import InnerProductBase
     from semibandit.policies import (
         CLUCB,
         CTS,
@@ -169,4 +167,6 @@ if TYPE_CHECKING:
         SlidingWindowCUCB,
         identify,
     )
+    from semibandit.policies.costs import minimize
+    from semibandit.policies.files import load
     from semibandit.simulation import compare, simulate

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from semibandit import instances, theory
-from semibandit._records import FloatArray
+from semibandit.arms import FloatArray
+from semibandit.data import instances
 from semibandit.environments import Bernoulli
 from semibandit.matroids import Graphic, Matroid, Uniform
-from semibandit.policies.catalog import make_policy
+from semibandit.paper import theory
+from semibandit.policies.catalogue import make_policy
 from semibandit.simulation import compare
 from semibandit.simulation.result import Comparison
 

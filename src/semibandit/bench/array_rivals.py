@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.greedy_rivals import grow_forest, grow_laminar, grow_matching, grow_span
 from semibandit.bench.start import Start
-from semibandit.engines.clocks import tick
+from semibandit.engines.clock import tick
 from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal
 
 

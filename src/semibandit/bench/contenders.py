@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.rivals import rivals_for, start_rival
 from semibandit.bench.start import Start
 from semibandit.engines import ENGINES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from semibandit._jit import kernel
+from semibandit.compiled.jit import kernel
 
 # Elimination modulo one large prime: a random instance loses rank there with probability below 10^-6.
 PRIME = 2147483629

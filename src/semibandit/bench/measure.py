@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.bare import Bare
 from semibandit.bench.cases import Case
 from semibandit.bench.contenders import WAYS, Contender, check_engines, gather
 from semibandit.bench.start import Start, explore_start, late_start
+from semibandit.data.instances import random_environment
 from semibandit.errors import ParameterError
-from semibandit.instances import random_environment
 
 _CHECKED_ROUNDS = 50
 _LEAST_ROUNDS = 3

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import kernel
-from semibandit._records import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.bench.greedy_rivals import grow_forest, grow_laminar, grow_matching
 from semibandit.bench.scan_rivals import ascending
-from semibandit.engines._dispatch import register_state
+from semibandit.compiled.jit import kernel
+from semibandit.engines.kernels import register_state
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 
 _N_TOUCHED, _STARTED = 0, 1

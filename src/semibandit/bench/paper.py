@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.engines.dynamic import dynamic_base
+from semibandit.data.instances import random_matroid, random_means
 from semibandit.environments import UniformNoise
-from semibandit.instances import random_matroid, random_means
+from semibandit.paper.dynamic import dynamic_base
 from semibandit.policies import CUCB, FasterCUCB, Policy
 from semibandit.simulation import simulate
 
@@ -131,7 +131,7 @@ def table_markdown(found: dict[str, Any], picture: str | None = None) -> str:
         "Microseconds a round from the state in which every arm was tried once, for at most K / D rounds (so that "
         "all K are measured in the same phase of learning), rank held fixed; the exponent is that "
         f'of K. FasterCUCB has horizon T = {found["horizon"]:,} and m = 1, `method="lazy"`. *update* is one change of '
-        "one weight in the dynamic maximum-weight base of Assumption 4.2 (`engines.dynamic`). *instances* is how "
+        "one weight in the dynamic maximum-weight base of Assumption 4.2 (`paper.dynamic`). *instances* is how "
         "many dynamic instances FasterCUCB really holds, in place of one for each of the paper's cells.",
     ]
     if picture is not None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit._jit import kernel
-from semibandit._records import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.bench.scan_rivals import ascending
-from semibandit.engines._dispatch import register_state
+from semibandit.compiled.jit import kernel
+from semibandit.engines.kernels import register_state
 from semibandit.matroids import Graphic
 
 #: Beyond this many vertices the matrices outgrow the memory they are worth (24 V^2 bytes).

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.bench.array_rivals import (
     Argpartition,
     FilterGreedy,

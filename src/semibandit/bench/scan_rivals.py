@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit._jit import kernel
-from semibandit._records import ALPHA, BETA, FloatArray, IntArray
-from semibandit.engines._dispatch import register_state
+from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.compiled.jit import kernel
+from semibandit.engines.kernels import register_state
 from semibandit.matroids import Matroid, Partition
 
 

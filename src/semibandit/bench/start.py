@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.engines.base import Engine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError

@@ -139,11 +139,11 @@ def command(
     click.echo(result_text(result))
     table_plot: Path | None = None
     if plot is not None:
-        from semibandit.plots import plot_bench
+        from semibandit.report.plots import plot_bench
 
         plot_bench(result, plot)
         if "table1" in result:
-            from semibandit.plots_table import plot_table
+            from semibandit.report.plots_table import plot_table
 
             table_plot = plot.with_name(f"{plot.stem}-table1{plot.suffix}")
             plot_table(result["table1"], table_plot)

@@ -48,7 +48,7 @@ def command(
     kept: dict[str, dict[str, list[float]]] = {}
     if figure == "classes":
         need("matplotlib", "curves classes")
-        from semibandit.plots import plot_class
+        from semibandit.report.plots import plot_class
 
         for name in names or CLASSES:
             if name not in CLASSES:

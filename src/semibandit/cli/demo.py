@@ -28,7 +28,7 @@ def command(out: Path, seed: int, quick: bool) -> None:
 
     from semibandit.bench.tables import duration, number, table
     from semibandit.cli.demo_runs import play_all
-    from semibandit.plots import plot_demo
+    from semibandit.report.plots import plot_demo
 
     million, classes = play_all(seed, quick, lambda message: click.echo(message, err=True))
     plot_demo(million, classes, out)

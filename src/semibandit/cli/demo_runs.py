@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.contenders import Contender
 from semibandit.bench.rivals import RIVALS, start_rival
 from semibandit.bench.start import snapshot
+from semibandit.data.instances import random_environment
 from semibandit.environments import Environment
-from semibandit.instances import random_environment
 from semibandit.policies import CUCB
 from semibandit.simulation import simulate
 

@@ -19,7 +19,7 @@ def command(name: str | None, as_json: bool) -> None:
     semibandit policies cucb
     """
     from semibandit.errors import ParameterError
-    from semibandit.policies.catalog import POLICIES
+    from semibandit.policies.catalogue import POLICIES
 
     if name is not None and name not in POLICIES:
         raise ParameterError(f"policy = {name!r} is not known: one of {', '.join(POLICIES)}")

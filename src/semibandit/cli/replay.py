@@ -73,9 +73,9 @@ def command(
     """
     from semibandit.bench.tables import number, table
     from semibandit.cli.files import need, writable
+    from semibandit.data.replay import random_log, read_log, replay, warm_start
     from semibandit.errors import ParameterError
-    from semibandit.policies.catalog import make_policy
-    from semibandit.replay import random_log, read_log, replay, warm_start
+    from semibandit.policies.catalogue import make_policy
 
     need("polars", "replay")
     if dataset is not None:
@@ -87,7 +87,7 @@ def command(
                 f"--dataset {dataset} is about costs: replay it from Python with semibandit.minimize"
             )
     else:
-        from semibandit.instances import random_environment
+        from semibandit.data.instances import random_environment
 
         world = random_environment(env, matroid, arms, rank, seed=seed)
     if rounds is not None:

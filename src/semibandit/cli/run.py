@@ -82,8 +82,8 @@ def command(
     if plot is not None:
         picture(plot, "--plot")
 
-    from semibandit.instances import random_environment
-    from semibandit.policies.catalog import make_policy
+    from semibandit.data.instances import random_environment
+    from semibandit.policies.catalogue import make_policy
     from semibandit.simulation import compare
 
     world = random_environment(env, matroid, arms, rank, seed=seed)
@@ -96,7 +96,7 @@ def command(
     if out is not None:
         comparison.to_frame().write_parquet(out)
     if plot is not None:
-        from semibandit.plots import plot_comparison
+        from semibandit.report.plots import plot_comparison
 
         plot_comparison(comparison, plot, title=f"{world.matroid!r}, {env} rewards")
     if as_json:

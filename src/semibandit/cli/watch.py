@@ -62,9 +62,9 @@ def command(
         need("matplotlib", "--out")
 
     from semibandit.experiments.cells import player
-    from semibandit.policies.catalog import parse_policy
-    from semibandit.watch import list_page, network_page, random_list, random_network, record
-    from semibandit.watch.worlds import EXPLORATION
+    from semibandit.policies.catalogue import parse_policy
+    from semibandit.report.watch import list_page, network_page, random_list, random_network, record
+    from semibandit.report.watch.worlds import EXPLORATION
 
     positions: Any = None
     labels: list[str] | None = None
@@ -88,7 +88,7 @@ def command(
     elif page:
         out.write_text(list_page(recording, **title), encoding="utf-8")
     else:
-        from semibandit.watch.pictures import save_animation, save_picture
+        from semibandit.report.watch.pictures import save_animation, save_picture
 
         (save_animation if out.suffix.lower() == ".gif" else save_picture)(recording, out, positions)
     click.echo(recording.caption(recording.last))
@@ -101,7 +101,7 @@ def _places(found: Any, dataset: str, seed: int) -> Any:
 
     from semibandit.errors import ParameterError
     from semibandit.matroids import Graphic
-    from semibandit.watch import layout
+    from semibandit.report.watch import layout
 
     if not isinstance(found.env.matroid, Graphic):
         raise ParameterError(
@@ -118,7 +118,7 @@ def _load(dataset: str) -> Any:
     """The data set ``NAME`` or ``NAME:OPTION=VALUE,...``."""
     from semibandit.data import load_dataset
     from semibandit.errors import ParameterError
-    from semibandit.policies.catalog import _value
+    from semibandit.policies.catalogue import _value
 
     name, _, rest = dataset.partition(":")
     options = {}

@@ -13,7 +13,7 @@ from semibandit.data import Dataset, package_file
 from semibandit.environments import Beta
 from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic, Matroid, Partition
-from semibandit.objective import minimize
+from semibandit.policies.costs import minimize
 
 # Light in fibre covers about 200 km in a millisecond; every hop adds a little of its own.
 _KM_A_MS = 200.0

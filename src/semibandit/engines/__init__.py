@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from semibandit.engines.base import Engine
 from semibandit.engines.registry import ENGINES, choose_clock, make_engine
-from semibandit.engines.resolve import resolve_engine
+from semibandit.engines.resolve.oracle import resolve_engine
 
 __all__ = ["ENGINES", "Engine", "choose_clock", "make_engine", "resolve_engine"]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray, flat, new_records
-from semibandit.engines._dispatch import observe_kernel, select_kernel, touch_kernel
+from semibandit.arms import FloatArray, IntArray, flat, new_records
+from semibandit.engines.kernels import observe_kernel, select_kernel, touch_kernel
 from semibandit.errors import ArmError, ClockError, ParameterError
 from semibandit.matroids import Matroid
 
@@ -36,7 +36,7 @@ def as_arms(arms: Any, n_arms: int, name: str = "arms") -> IntArray:
 class Engine(ABC):
     """A maximum-weight base of `matroid` under weights ``alpha + lam * beta``, kept while they change.
 
-    Weights live in the arm records (`semibandit._records`), which a policy shares with its engine: whoever
+    Weights live in the arm records (`semibandit.arms`), which a policy shares with its engine: whoever
     changes a record calls `touch`; `set_weights` does both. The base is unique: heavier first, then smaller
     arm id. An arm of weight +inf is legal (never pulled); deleted arms are in no base, and if the arms that
     are left have a smaller rank then so has the base.
@@ -200,7 +200,7 @@ class Engine(ABC):
 
 
 class CompiledEngine(Engine):
-    """An engine whose state is a NamedTuple of arrays known to `engines._dispatch`."""
+    """An engine whose state is a NamedTuple of arrays known to `engines.kernels`."""
 
     _state: Any
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.engines.base import Engine
-from semibandit.engines.resolve import resolve_engine
+from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
 
@@ -38,26 +38,26 @@ class EngineSpec:
 
 def _kinetic(matroid: Matroid, records: Records | None = None) -> Engine:
     if matroid.name == "laminar":
-        from semibandit.engines.laminar_kinetic import LaminarKineticEngine
+        from semibandit.engines.laminar.engine import LaminarKineticEngine
 
         return LaminarKineticEngine(matroid, records)
-    from semibandit.engines.kinetic import KineticEngine
+    from semibandit.engines.kinetic.engine import KineticEngine
 
     return KineticEngine(matroid, records)
 
 
 def _adaptive(matroid: Matroid, records: Records | None = None) -> Engine:
     if matroid.name == "graphic":
-        from semibandit.engines.graphic_adaptive import AdaptiveEngine
+        from semibandit.engines.graphic.adaptive import AdaptiveEngine
 
         return AdaptiveEngine(matroid, records)
-    from semibandit.engines.transversal_adaptive import TransversalAdaptiveEngine
+    from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
 
     return TransversalAdaptiveEngine(matroid, records)
 
 
 def _hot_cold(matroid: Matroid, records: Records | None = None) -> Engine:
-    from semibandit.engines.hot_cold import HotColdEngine
+    from semibandit.engines.layers.hot_cold import HotColdEngine
 
     return HotColdEngine(matroid, records)
 

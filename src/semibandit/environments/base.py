@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray
-from semibandit.environments._checks import (
+from semibandit.arms import FloatArray, IntArray
+from semibandit.environments.checks import (
     as_arms,
     as_distinct_arms,
     as_means,

@@ -7,8 +7,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.environments._checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.base import _require_matroid
+from semibandit.environments.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import BETA
 from semibandit.matroids import Matroid

@@ -10,9 +10,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray
-from semibandit.environments._checks import as_seed, as_vector, require_all
+from semibandit.arms import FloatArray, IntArray
 from semibandit.environments.base import Environment
+from semibandit.environments.checks import as_seed, as_vector, require_all
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 

@@ -7,9 +7,9 @@ from typing import ClassVar, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray
-from semibandit.environments._checks import as_arms, as_round, frozen
+from semibandit.arms import FloatArray, IntArray
 from semibandit.environments.base import Environment, EnvironmentState
+from semibandit.environments.checks import as_arms, as_round, frozen
 from semibandit.environments.draw import HIGH, LOW, N_SCALARS, OWN, SHARED, draw_many
 from semibandit.matroids import Matroid
 

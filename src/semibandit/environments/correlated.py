@@ -8,8 +8,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.environments._checks import as_means, as_number, as_per_arm, as_range
 from semibandit.environments.base import _require_matroid
+from semibandit.environments.checks import as_means, as_number, as_per_arm, as_range
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import CORRELATED
 from semibandit.environments.noise import require_width_fits

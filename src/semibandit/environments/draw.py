@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._jit import kernel
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.jit import kernel
 
 BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED = 0, 1, 2, 3, 4, 5
 

@@ -8,10 +8,10 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import njit
-from semibandit._records import FloatArray
-from semibandit.environments._checks import as_means, as_per_arm, as_range, frozen, require_all
+from semibandit.arms import FloatArray
+from semibandit.compiled.jit import njit
 from semibandit.environments.base import _require_matroid
+from semibandit.environments.checks import as_means, as_per_arm, as_range, frozen, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import GAUSSIAN
 from semibandit.matroids import Matroid

@@ -6,9 +6,9 @@ from typing import SupportsIndex
 
 import numpy.typing as npt
 
-from semibandit._records import FloatArray
-from semibandit.environments._checks import as_means, as_per_arm, as_range, require_all
+from semibandit.arms import FloatArray
 from semibandit.environments.base import _require_matroid
+from semibandit.environments.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import UNIFORM_NOISE
 from semibandit.errors import ParameterError

@@ -8,9 +8,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray, IntArray
-from semibandit.environments._checks import as_range, as_vector, require_all
+from semibandit.arms import FloatArray, IntArray
 from semibandit.environments.base import _require_matroid
+from semibandit.environments.checks import as_range, as_vector, require_all
 from semibandit.environments.compiled import CompiledEnvironment
 from semibandit.environments.draw import TABLE
 from semibandit.errors import ParameterError

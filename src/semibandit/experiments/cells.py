@@ -68,8 +68,8 @@ def check_policies(experiment: Experiment, worlds: list[Environment]) -> None:
 
 def player(env: Environment, told: dict[str, Any], rounds: int, seed: int = 0) -> Policy:
     """The policy that `told` describes (name and options), ready for `env`: it minimises where `env` draws costs."""
-    from semibandit.objective import minimize
-    from semibandit.policies.catalog import build_policy
+    from semibandit.policies.catalogue import build_policy
+    from semibandit.policies.costs import minimize
 
     low, high = env.reward_range
     costs = env.objective == "min"

@@ -138,7 +138,7 @@ def _checkpoints(table: Table, rounds: int) -> tuple[int, ...]:
 
 
 def _policy(table: Table) -> PolicySpec:
-    from semibandit.policies.catalog import POLICIES
+    from semibandit.policies.catalogue import POLICIES
 
     name = table.text("name")
     if name not in POLICIES:

@@ -162,7 +162,7 @@ def build_environment(content: dict[str, Any]) -> Environment:
         return _load(content["dataset"], content["options"])
     made = _rewarding(content)
     if content.get("objective") == "min":
-        from semibandit.objective import minimize
+        from semibandit.policies.costs import minimize
 
         return minimize(made)
     return made
@@ -171,7 +171,7 @@ def build_environment(content: dict[str, Any]) -> Environment:
 def _rewarding(content: dict[str, Any]) -> Environment:
     """The environment without regard to the objective."""
     from semibandit import environments as worlds
-    from semibandit.instances import random_means, settled_means
+    from semibandit.data.instances import random_means, settled_means
 
     matroid, seed = _matroid(content), content.get("seed", 0)
     name = content["environment"]
@@ -215,7 +215,7 @@ def _rewarding(content: dict[str, Any]) -> Environment:
 
 def _matroid(content: dict[str, Any]) -> Matroid:
     from semibandit import matroids
-    from semibandit.instances import random_matroid
+    from semibandit.data.instances import random_matroid
 
     kind = content["matroid"]
     if "rank" in content:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import ties_by_id
-from semibandit.matroids._validate import arm_ids, arm_weights, positive, readonly
+from semibandit.matroids.greedy import ties_by_id
+from semibandit.matroids.validate import arm_ids, arm_weights, positive, readonly
 
 # Below this many arms a stable sort is as fast as an unstable one followed by the repair of ties.
 _STABLE_SORT_BELOW = 1 << 14

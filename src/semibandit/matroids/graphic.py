@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import greedy_graphic
-from semibandit.matroids._validate import in_range, inferred_size, integer_table, positive, readonly
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.greedy import greedy_graphic
+from semibandit.matroids.validate import in_range, inferred_size, integer_table, positive, readonly
 
 
 class Graphic(CompiledMatroid):

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit._jit import njit
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
+from semibandit.compiled.jit import njit
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import greedy_laminar
-from semibandit.matroids._validate import flatten, in_range, integers, per_item, readonly
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.greedy import greedy_laminar
+from semibandit.matroids.validate import flatten, in_range, integers, per_item, readonly
 
 
 @njit

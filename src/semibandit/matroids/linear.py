@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
-from semibandit.matroids._validate import readonly, whole_number
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
+from semibandit.matroids.validate import readonly, whole_number
 
 
 def _from_rows(vectors: Any) -> np.ndarray[Any, Any]:

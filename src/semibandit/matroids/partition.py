@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import greedy_partition, top_arms_per_group
-from semibandit.matroids._validate import in_range, inferred_size, integers, per_item, readonly
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.greedy import greedy_partition, top_arms_per_group
+from semibandit.matroids.validate import in_range, inferred_size, integers, per_item, readonly
 
 
 class Partition(CompiledMatroid):

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import distinct_neighbours, greedy_transversal
-from semibandit.matroids._validate import (
+from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.greedy import distinct_neighbours, greedy_transversal
+from semibandit.matroids.validate import (
     flatten,
     in_range,
     inferred_size,
@@ -18,7 +19,6 @@ from semibandit.matroids._validate import (
     positive,
     readonly,
 )
-from semibandit.matroids.base import CompiledMatroid
 
 
 class _Rows(NamedTuple):

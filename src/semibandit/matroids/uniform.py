@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
-from semibandit.matroids._greedy import top_arms
-from semibandit.matroids._validate import positive
 from semibandit.matroids.base import Matroid
+from semibandit.matroids.greedy import top_arms
+from semibandit.matroids.validate import positive
 
 # A heap of D arms fills in one pass and wins while D is small; beyond, selecting the D-th weight first does.
 _HEAP_RANK = 1024

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from semibandit.policies.base import Policy
 from semibandit.policies.baselines import EpsilonGreedy, Greedy, Oracle, Random
-from semibandit.policies.clucb import CLUCB, IdentificationResult, identify
-from semibandit.policies.cts import CTS
-from semibandit.policies.cucb import CUCB
-from semibandit.policies.discounted import DiscountedCUCB
-from semibandit.policies.faster_cucb import FasterCUCB
 from semibandit.policies.fpl import FPL
-from semibandit.policies.kl_osm import KLOSM
-from semibandit.policies.maub import MAUB
-from semibandit.policies.sliding_window import SlidingWindowCUCB, window_for
+from semibandit.policies.identification.clucb import CLUCB, IdentificationResult, identify
+from semibandit.policies.index.cucb import CUCB
+from semibandit.policies.index.discounted import DiscountedCUCB
+from semibandit.policies.index.faster_cucb import FasterCUCB
+from semibandit.policies.index.kl_osm import KLOSM
+from semibandit.policies.index.maub import MAUB
+from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
+from semibandit.policies.thompson.cts import CTS
 
 __all__ = [
     "CLUCB",

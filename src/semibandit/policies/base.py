@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.engines.base import as_arms
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.matroids import Matroid
@@ -40,7 +40,7 @@ def as_rewards(rewards: Any, n: int) -> FloatArray:
 def explain(
     code: int, arms: IntArray, rewards: FloatArray, n_arms: int, low: float, high: float
 ) -> Exception:
-    """The error for a code of `engines._dispatch.check_feedback`."""
+    """The error for a code of `engines.kernels.check_feedback`."""
     kind, i = code & 3, code >> 2
     if kind == 1:
         return ArmError(f"arms[{i}] = {arms[i]} is not an arm: ids are 0 .. {n_arms - 1}")
@@ -119,14 +119,14 @@ class Policy(ABC):
     def save(self, path: Any) -> None:
         """Write the policy to a file from which `semibandit.load` makes one that goes on exactly as this one would.
 
-        No pickle: see `semibandit.persistence` for the format. An existing file is replaced atomically. O(K).
+        No pickle: see `semibandit.policies.files` for the format. An existing file is replaced atomically. O(K).
 
         Raises
         ------
         ParameterError
             When the policy holds what no file can: a schedule (a function), or a matroid of a class of your own.
         """
-        from semibandit.persistence import save
+        from semibandit.policies.files import save
 
         save(self, path)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.engines import make_engine
 from semibandit.engines.base import as_arms
-from semibandit.engines.clocks import new_clock
+from semibandit.engines.clock import new_clock
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies._counting import CountingPolicy, check_number, check_seed, set_generator
+from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
 from semibandit.policies.random_base import RandomBase
 from semibandit.policies.records import RecordPolicy
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
-from semibandit.engines._dispatch import add_rewards
+from semibandit.arms import FloatArray, IntArray
+from semibandit.engines.kernels import add_rewards
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid
-from semibandit.policies._counting import CountingPolicy, check_number, check_seed, set_generator
-from semibandit.policies._options import check_whole
-from semibandit.policies._state import array_of, whole_of
+from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
+from semibandit.policies.options import check_whole
+from semibandit.policies.state import array_of, whole_of
 
 
 class FPL(CountingPolicy):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._jit import kernel
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.jit import kernel
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid, Partition, Uniform
-from semibandit.policies._state import array_of
+from semibandit.policies.state import array_of
 
 
 @kernel

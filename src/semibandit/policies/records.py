@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.arms import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.engines.base import Engine
-from semibandit.engines.clocks import CURRENT
+from semibandit.engines.clock import CURRENT
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies._state import array_of, number_of, whole_of
 from semibandit.policies.base import Policy, explain
+from semibandit.policies.state import array_of, number_of, whole_of
 
 
 class RecordPolicy(Policy):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ExperimentError
 from semibandit.experiments.store import Store
 from semibandit.report.stats import half_width

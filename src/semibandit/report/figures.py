@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from semibandit.errors import ParameterError
-from semibandit.plots import SERIES, _figure, _label_ends, _plain_ticks, _save, _title
 from semibandit.report.data import Sweep, World
+from semibandit.report.plots import SERIES, _figure, _label_ends, _plain_ticks, _save, _title
 
 KINDS = ("regret", "time", "cost")
 _MOST_COLUMNS = 3

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from semibandit._records import FloatArray
+from semibandit.arms import FloatArray
 
 LEVEL = 0.95
 

@@ -9,9 +9,9 @@ from html import escape
 
 import numpy as np
 
-from semibandit._records import FloatArray
+from semibandit.arms import FloatArray
 from semibandit.bench.tables import number
-from semibandit.plots import _apart
+from semibandit.report.plots import _apart
 
 COLOURS = 8
 # Room around the frame of a chart, in the units of its view box.

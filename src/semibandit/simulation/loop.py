@@ -7,10 +7,10 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from semibandit._jit import kernel
-from semibandit._prefetch import prefetch
-from semibandit.engines._dispatch import add_reward, engine_select, engine_touch_answer
-from semibandit.engines.clocks import tick
+from semibandit.compiled.jit import kernel
+from semibandit.compiled.prefetch import prefetch
+from semibandit.engines.clock import tick
+from semibandit.engines.kernels import add_reward, engine_select, engine_touch_answer
 from semibandit.environments.draw import draw_many
 
 REGRET, REWARD = 0, 1

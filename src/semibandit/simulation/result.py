@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MissingExtraError, ParameterError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.engines.base import CompiledEngine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray, new_records
+from semibandit.arms import IntArray, new_records
 from semibandit.engines.base import Engine
 from semibandit.errors import ArmError, ClockError
 from semibandit.matroids import Matroid

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from semibandit._records import FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.environments import Environment
 from semibandit.errors import ArmError, ParameterError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit._records import IntArray
+from semibandit.arms import IntArray
 from semibandit.errors import ArmError, RewardError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy

@@ -1,0 +1,79 @@
+"""SplitMix64 in an array of one word: randomness inside kernels whose state can be copied and set.
+
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from semibandit.compiled.jit import inline_kernel, kernel
+
+# All constants are uint64: numba turns uint64 combined with int64 into float64.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_12 = np.uint64(12)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
+
+_TO_UNIT = 1.0 / 4503599627370496.0
+_MASK = (1 << 64) - 1
+
+
+def new_state(seed: int) -> npt.NDArray[np.uint64]:
+    """A generator's state for a seed in 0 .. 2^64 - 1; neighbouring seeds start far apart."""
+    z = (seed + 0x9E3779B97F4A7C15) & _MASK
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = ((z ^ (z >> shift)) * factor) & _MASK
+    return np.array([z ^ (z >> 31)], dtype=np.uint64)
+
+
+@inline_kernel
+def next_uniform(state: Any) -> Any:
+    """A number strictly between 0 and 1, a multiple of 2^-53. Changes `state`. O(1)."""
+    z = state[0] + _STEP
+    state[0] = z
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    z = z ^ (z >> _31)
+    # 52 bits and a half: with 53 the largest would round to 1.
+    return (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT
+
+
+@kernel
+def next_normal(state: Any) -> Any:
+    """A standard normal number (Marsaglia's polar method). Changes `state`. Expected O(1)."""
+    while True:
+        x = 2.0 * next_uniform(state) - 1.0
+        y = 2.0 * next_uniform(state) - 1.0
+        r = x * x + y * y
+        if 0.0 < r < 1.0:
+            return x * math.sqrt(-2.0 * math.log(r) / r)
+
+
+@kernel
+def next_gamma(state: Any, shape: float) -> Any:
+    """A Gamma(shape, 1) number for shape >= 1 (Marsaglia and Tsang 2000). Changes `state`. Expected O(1)."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = next_normal(state)
+        v = 1.0 + c * x
+        if v > 0.0:
+            v = v * v * v
+            u = next_uniform(state)
+            if math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
+                return d * v
+
+
+@kernel
+def next_beta(state: Any, a: float, b: float) -> Any:
+    """A Beta(a, b) number for a, b >= 1. Changes `state`. Expected O(1)."""
+    x = next_gamma(state, a)
+    return x / (x + next_gamma(state, b))

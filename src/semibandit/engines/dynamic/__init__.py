@@ -1,7 +1,0 @@
-"""Dynamic algorithms A of the paper: a maximum-weight base under single weight changes in any order."""
-
-from __future__ import annotations
-
-from semibandit.engines.dynamic.base import DynamicBase, dynamic_base
-
-__all__ = ["DynamicBase", "dynamic_base"]

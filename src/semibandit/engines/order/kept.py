@@ -1,0 +1,211 @@
+"""Arms kept sorted by weight from one round to the next.
+
+Between two rounds only the played arms move far; the others drift a little with lam. So the order is kept:
+untouched arms are re-weighted in one sequential pass and repaired by insertion (few inversions), the touched
+ones are sorted apart and merged in. O(K + inversions + n log n) for n touched arms, in place of O(K log K).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.compiled.jit import kernel
+
+N_KEPT, N_PENDING, SEEN_LAM_SET = 0, 1, 2
+
+
+class KeptOrder(NamedTuple):
+    """Arms by (weight descending, id ascending) with their weight parts beside them.
+
+    `order`, `alpha`, `beta`, `weight` hold the `meta[N_KEPT]` present arms; `pending` lists
+    `meta[N_PENDING]` arms whose record changed since (`flag` != 0), in no order. `present` is false for
+    deleted arms. The other arrays are scratch space. `lam[0]` is the query of the kept weights.
+    """
+
+    order: IntArray
+    alpha: FloatArray
+    beta: FloatArray
+    weight: FloatArray
+    pending: IntArray
+    flag: npt.NDArray[np.uint8]
+    present: npt.NDArray[np.bool_]
+    scratch_arm: IntArray
+    scratch_weight: FloatArray
+    meta: IntArray
+    lam: FloatArray
+
+
+def new_kept_order(n_arms: int) -> KeptOrder:
+    """A kept order in which every arm is still pending. O(K)."""
+    return KeptOrder(
+        order=np.zeros(n_arms, dtype=np.int64),
+        alpha=np.zeros(n_arms),
+        beta=np.zeros(n_arms),
+        weight=np.zeros(n_arms),
+        pending=np.arange(n_arms, dtype=np.int64),
+        flag=np.ones(n_arms, dtype=np.uint8),
+        present=np.ones(n_arms, dtype=np.bool_),
+        scratch_arm=np.zeros(n_arms, dtype=np.int64),
+        scratch_weight=np.zeros(n_arms),
+        meta=np.array([0, n_arms, 0], dtype=np.int64),
+        lam=np.zeros(1),
+    )
+
+
+@kernel
+def kept_touch(kept, arm):  # type: ignore[no-untyped-def]
+    """Remember that `arm` must be re-sorted (also when it appears or disappears). O(1)."""
+    if kept.flag[arm] == 0:
+        kept.flag[arm] = 1
+        kept.pending[kept.meta[N_PENDING]] = arm
+        kept.meta[N_PENDING] += 1
+
+
+@kernel
+def merge_sort(weight, arm, n, spare_weight, spare_arm):  # type: ignore[no-untyped-def]
+    """Sort (weight[:n], arm[:n]) by weight descending, id ascending; bottom-up, in place, O(n log n)."""
+    if n < 2:
+        return
+    run = n if n <= 24 else 8
+    for first in range(0, n, run):
+        last = min(first + run, n)
+        for i in range(first + 1, last):
+            w, a = weight[i], arm[i]
+            j = i - 1
+            while j >= first and (weight[j] < w or (weight[j] == w and arm[j] > a)):
+                weight[j + 1] = weight[j]
+                arm[j + 1] = arm[j]
+                j -= 1
+            weight[j + 1] = w
+            arm[j + 1] = a
+    while run < n:
+        for first in range(0, n, 2 * run):
+            mid = min(first + run, n)
+            last = min(first + 2 * run, n)
+            i, j, o = first, mid, first
+            while i < mid and j < last:
+                if weight[i] > weight[j] or (weight[i] == weight[j] and arm[i] < arm[j]):
+                    spare_weight[o] = weight[i]
+                    spare_arm[o] = arm[i]
+                    i += 1
+                else:
+                    spare_weight[o] = weight[j]
+                    spare_arm[o] = arm[j]
+                    j += 1
+                o += 1
+            while i < mid:
+                spare_weight[o] = weight[i]
+                spare_arm[o] = arm[i]
+                i += 1
+                o += 1
+            while j < last:
+                spare_weight[o] = weight[j]
+                spare_arm[o] = arm[j]
+                j += 1
+                o += 1
+        for i in range(n):
+            weight[i] = spare_weight[i]
+            arm[i] = spare_arm[i]
+        run *= 2
+
+
+@kernel
+def kept_sort(kept, recs, lam):  # type: ignore[no-untyped-def]
+    """Bring the order up to date with the records and `lam`. Changes everything in `kept`."""
+    order, alpha, beta, weight = kept.order, kept.alpha, kept.beta, kept.weight
+    meta, flag = kept.meta, kept.flag
+    n_pending = meta[N_PENDING]
+    same_lam = meta[SEEN_LAM_SET] == 1 and lam == kept.lam[0]
+    if same_lam and n_pending == 0:
+        return
+    meta[SEEN_LAM_SET] = 1
+    kept.lam[0] = lam
+
+    n = 0
+    moves = 0
+    budget = 8 * meta[N_KEPT] + 64
+    repaired = True
+    for i in range(meta[N_KEPT]):
+        arm = order[i]
+        if flag[arm] != 0:
+            continue
+        a, b = alpha[i], beta[i]
+        w = weight[i] if same_lam else a + lam * b
+        j = n - 1
+        if repaired:
+            while j >= 0 and (weight[j] < w or (weight[j] == w and order[j] > arm)):
+                weight[j + 1] = weight[j]
+                order[j + 1] = order[j]
+                alpha[j + 1] = alpha[j]
+                beta[j + 1] = beta[j]
+                j -= 1
+                moves += 1
+            repaired = moves <= budget
+        weight[j + 1] = w
+        order[j + 1] = arm
+        alpha[j + 1] = a
+        beta[j + 1] = b
+        n += 1
+    if not repaired:
+        merge_sort(weight, order, n, kept.scratch_weight, kept.scratch_arm)
+        for i in range(n):
+            alpha[i] = recs[order[i], ALPHA]
+            beta[i] = recs[order[i], BETA]
+
+    m = 0
+    pending, scratch_weight = kept.pending, kept.scratch_weight
+    for i in range(n_pending):
+        arm = pending[i]
+        flag[arm] = 0
+        if kept.present[arm]:
+            pending[m] = arm
+            scratch_weight[m] = recs[arm, ALPHA] + lam * recs[arm, BETA]
+            m += 1
+    meta[N_PENDING] = 0
+    meta[N_KEPT] = n + m
+    if m == 0:
+        return
+    # The tail of `weight` is free space for the merge sort of the touched arms.
+    merge_sort(scratch_weight, pending, m, weight[n : n + m], kept.scratch_arm)
+    i, j, o = n - 1, m - 1, n + m - 1
+    while j >= 0:
+        w, arm = scratch_weight[j], pending[j]
+        if i >= 0 and (weight[i] < w or (weight[i] == w and order[i] > arm)):
+            weight[o] = weight[i]
+            order[o] = order[i]
+            alpha[o] = alpha[i]
+            beta[o] = beta[i]
+            i -= 1
+        else:
+            weight[o] = w
+            order[o] = arm
+            alpha[o] = recs[arm, ALPHA]
+            beta[o] = recs[arm, BETA]
+            j -= 1
+        o -= 1
+
+
+def check_kept_order(kept: KeptOrder, recs: FloatArray) -> None:
+    """Assert the invariants of a kept order. O(K)."""
+    n, n_pending = int(kept.meta[N_KEPT]), int(kept.meta[N_PENDING])
+    order = kept.order[:n]
+    assert len(np.unique(order)) == n
+    pending = kept.pending[:n_pending]
+    assert (kept.flag[pending] == 1).all() and kept.flag.sum() == n_pending
+    settled = kept.flag[order] == 0
+    assert kept.present[order[settled]].all()
+    assert np.array_equal(kept.alpha[:n][settled], recs[order[settled], ALPHA])
+    assert np.array_equal(kept.beta[:n][settled], recs[order[settled], BETA])
+    w = kept.weight[:n]
+    if kept.meta[SEEN_LAM_SET] == 1:
+        expected = kept.alpha[:n] + kept.lam[0] * kept.beta[:n]
+        assert np.array_equal(w, expected)
+    assert all(w[i] > w[i + 1] or (w[i] == w[i + 1] and order[i] < order[i + 1]) for i in range(n - 1))
+    known = np.zeros(len(kept.flag), dtype=np.bool_)
+    known[order] = True
+    known[pending] = True
+    assert known[kept.present].all(), "every present arm is in the order or pending"

@@ -1,0 +1,412 @@
+"""Arms in buckets, one a dominating point, and the buckets in order of weight.
+
+Rounded features are few: at the paper's settings ten thousand arms share some hundred points. Arms of one point
+always tie, so the order of all arms is the order of the buckets, and inside each the ids ascending. When a bin
+changes, one id moves from bucket to bucket. When the slope changes, only buckets are sorted, and only after it
+has passed `real[HOLD]`, up to which all neighbours in the order are known to stay as they are. Nothing here
+takes time proportional to the number of arms.
+
+Greedy accepts an arm unless the arms before it span it. So where the SET of arms before some place is the same as
+it was, all decisions from there on, up to the next change, are the same too: only a window of buckets has to be
+decided anew, given the base arms before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray, IntArray
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines.kinetic.tournament import shorten
+from semibandit.engines.order.kept import merge_sort
+from semibandit.engines.resolve.scan import sort_ids
+
+# Columns of `head`. A bucket owns the block pool[BLOCK : BLOCK + (4 << CLASS)], of which pool[START : START + SIZE] are
+# in use; room is left on both sides, because arms mostly leave at the front (smaller ids are played first).
+BLOCK, START, SIZE, CLASS, RANK = range(5)
+# Entries of `meta`. Ranks FIRST .. LAST are the window that must be decided anew, empty when FIRST > LAST.
+N_RANKED, N_FILLED, TOP, FIRST, LAST, TIED, WIDE = range(7)
+# Entries of `real`: the slope at which buckets were sorted and the slope up to which that order stands.
+SORTED_AT, HOLD = range(2)
+NOWHERE = -1
+SMALLEST = 4
+
+
+class Buckets(NamedTuple):
+    """`bucket_of[arm]`, NOWHERE for an absent arm. Bucket q * meta[WIDE] + r is that of dom_{q,r}; the last
+    one is for arms never pulled.
+
+    `ranked[: meta[N_RANKED]]` are the buckets in order of their `weight`, among them some that are empty by now;
+    `head[b, RANK]` is the place of b there, or NOWHERE. `free[c]` heads a list of unused blocks of class c, linked
+    through their first entries.
+    """
+
+    bucket_of: IntArray
+    head: IntArray
+    pool: npt.NDArray[np.int32]
+    free: IntArray
+    alpha: FloatArray
+    beta: FloatArray
+    ranked: IntArray
+    weight: FloatArray
+    spare_bucket: IntArray
+    spare_weight: FloatArray
+    real: FloatArray
+    meta: IntArray
+
+
+def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) -> Buckets:
+    """Empty buckets. O(K + W^2).
+
+    A block that is not of the smallest class is at least a quarter full, so that 4 K entries for each class always
+    suffice. Most of this memory is never touched.
+    """
+    wide = beta_edges.size
+    n_buckets = alpha_edges.size * wide + 1
+    classes = 1
+    while SMALLEST << (classes - 1) < n_arms:
+        classes += 1
+    size = classes * 4 * n_arms + (SMALLEST << classes) + n_arms
+    head = np.zeros((n_buckets, 5), dtype=np.int64)
+    head[:, CLASS] = head[:, RANK] = -1
+    return Buckets(
+        bucket_of=np.full(n_arms, NOWHERE, dtype=np.int64),
+        head=head,
+        pool=np.empty(size, dtype=np.int32),
+        free=np.full(classes, -1, dtype=np.int64),
+        alpha=np.append(np.repeat(alpha_edges, wide), np.inf),
+        beta=np.append(np.tile(beta_edges, alpha_edges.size), 0.0),
+        ranked=np.zeros(n_buckets, dtype=np.int64),
+        weight=np.zeros(n_buckets),
+        spare_bucket=np.zeros(n_buckets, dtype=np.int64),
+        spare_weight=np.zeros(n_buckets),
+        real=np.array([0.0, -1.0]),
+        meta=np.array([0, 0, n_arms, 0, n_buckets, 0, wide], dtype=np.int64),
+    )
+
+
+@intrinsic
+def _shift(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
+    """array[to : to + n] = array[start : start + n], which may overlap, at the speed of memory."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+        target, source = (builder.gep(data, [args[i]]) for i in (1, 2))
+        cgutils.raw_memmove(builder, target, source, args[3], size)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, types.int64), codegen
+
+
+@inline_kernel
+def bucket_for(buckets, recs, arm):  # type: ignore[no-untyped-def]
+    """The bucket of an arm whose record holds its bins. O(1)."""
+    if recs[arm, ALPHA] == np.inf:
+        return buckets.head.shape[0] - 1
+    return int(recs[arm, COUNT]) * buckets.meta[WIDE] + int(recs[arm, TOTAL])
+
+
+@kernel
+def _find(buckets, b, arm):  # type: ignore[no-untyped-def]
+    """Where `arm` stands, or would stand, in the pool of bucket b. O(log K)."""
+    low = buckets.head[b, START]
+    high = low + buckets.head[b, SIZE]
+    while low < high:
+        mid = (low + high) // 2
+        if buckets.pool[mid] < arm:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@kernel
+def _give_block(buckets, b, c):  # type: ignore[no-untyped-def]
+    """Move bucket b to a block of class c (-1: to none). O(its size). Changes pool, head, free."""
+    head, pool, free = buckets.head, buckets.pool, buckets.free
+    old, old_class, first = head[b, BLOCK], head[b, CLASS], head[b, START]
+    if c >= 0:
+        block = free[c]
+        if block >= 0:
+            free[c] = pool[block]
+        else:
+            block = buckets.meta[TOP]
+            buckets.meta[TOP] = block + (SMALLEST << c)
+        _shift(pool, block, first, head[b, SIZE])
+        head[b, BLOCK] = head[b, START] = block
+    if old_class >= 0:
+        pool[old] = free[old_class]
+        free[old_class] = old
+    head[b, CLASS] = c
+
+
+@inline_kernel
+def _widen(buckets, rank):  # type: ignore[no-untyped-def]
+    """Take a rank into the window. O(1)."""
+    meta = buckets.meta
+    if meta[FIRST] > meta[LAST]:
+        meta[FIRST] = meta[LAST] = rank
+    else:
+        meta[FIRST] = min(meta[FIRST], rank)
+        meta[LAST] = max(meta[LAST], rank)
+
+
+@inline_kernel
+def _open_all(buckets):  # type: ignore[no-untyped-def]
+    buckets.meta[FIRST] = 0
+    buckets.meta[LAST] = buckets.head.shape[0]
+
+
+@kernel
+def _enrol(buckets, b):  # type: ignore[no-untyped-def]
+    """Put a bucket into the order as it was sorted last. O(number of buckets), a move of memory."""
+    ranked, weight, alpha, beta = buckets.ranked, buckets.weight, buckets.alpha, buckets.beta
+    head, meta = buckets.head, buckets.meta
+    lam = buckets.real[SORTED_AT]
+    w = alpha[b] + lam * beta[b]
+    n = meta[N_RANKED]
+    low, high = 0, n
+    while low < high:
+        mid = (low + high) // 2
+        if weight[mid] > w:
+            low = mid + 1
+        else:
+            high = mid
+    for i in range(n, low, -1):
+        ranked[i] = ranked[i - 1]
+        weight[i] = weight[i - 1]
+        head[ranked[i], RANK] = i
+    ranked[low] = b
+    weight[low] = w
+    head[b, RANK] = low
+    meta[N_RANKED] = n + 1
+    if meta[FIRST] <= meta[LAST]:
+        meta[FIRST] += 1 if meta[FIRST] >= low else 0
+        meta[LAST] += 1 if meta[LAST] >= low else 0
+    hold = buckets.real[HOLD]
+    for i in range(max(low, 1), min(low + 2, n + 1)):
+        x, y = ranked[i - 1], ranked[i]
+        hold = shorten(hold, alpha[x], beta[x], alpha[y], beta[y], False, lam)
+        if weight[i - 1] == weight[i]:
+            meta[TIED] = 1
+    buckets.real[HOLD] = hold
+
+
+@kernel
+def take_out(buckets, arm):  # type: ignore[no-untyped-def]
+    """Remove a present arm from its bucket. O(log K) and a move of memory within the bucket.
+
+    The window is the caller's affair: what comes after the arm has lost one of its predecessors.
+    """
+    head, pool = buckets.head, buckets.pool
+    b = buckets.bucket_of[arm]
+    at, first, size = _find(buckets, b, arm), head[b, START], head[b, SIZE] - 1
+    if at - first < first + size - at:
+        _shift(pool, first + 1, first, at - first)
+        head[b, START] = first + 1
+    else:
+        _shift(pool, at, at + 1, first + size - at)
+    head[b, SIZE] = size
+    c = head[b, CLASS]
+    if size == 0:
+        _give_block(buckets, b, -1)
+        buckets.meta[N_FILLED] -= 1
+    elif c > 0 and 4 * size < (SMALLEST << c):
+        _give_block(buckets, b, c - 1)
+    buckets.bucket_of[arm] = NOWHERE
+
+
+@kernel
+def put_in(buckets, arm, b):  # type: ignore[no-untyped-def]
+    """Add an absent arm to bucket b. O(log K) and a move of memory within the bucket. Window as in `take_out`."""
+    head, pool = buckets.head, buckets.pool
+    c, size = head[b, CLASS], head[b, SIZE]
+    if c < 0:
+        _give_block(buckets, b, 0)
+        buckets.meta[N_FILLED] += 1
+    elif size == (SMALLEST << c):
+        _give_block(buckets, b, c + 1)
+    at, first = _find(buckets, b, arm), head[b, START]
+    front = first > head[b, BLOCK]
+    back = first + size < head[b, BLOCK] + (SMALLEST << head[b, CLASS])
+    if front and (not back or at - first < first + size - at):
+        at -= 1
+        _shift(pool, first - 1, first, at - first + 1)
+        head[b, START] = first - 1
+    else:
+        _shift(pool, at + 1, at, first + size - at)
+    pool[at] = arm
+    head[b, SIZE] = size + 1
+    buckets.bucket_of[arm] = b
+    if head[b, RANK] < 0:
+        _enrol(buckets, b)
+
+
+@kernel
+def move(buckets, arm, b):  # type: ignore[no-untyped-def]
+    """Move a present arm to bucket b. Opens the window between its old place and its new one."""
+    old = buckets.bucket_of[arm]
+    take_out(buckets, arm)
+    put_in(buckets, arm, b)
+    _widen(buckets, buckets.head[old, RANK])
+    _widen(buckets, buckets.head[b, RANK])
+
+
+@kernel
+def insert_many(buckets, recs, arms):  # type: ignore[no-untyped-def]
+    """Put absent arms where their records say."""
+    for i in range(arms.shape[0]):
+        put_in(buckets, arms[i], bucket_for(buckets, recs, arms[i]))
+    _open_all(buckets)
+
+
+@kernel
+def remove_many(buckets, arms):  # type: ignore[no-untyped-def]
+    """Take present arms out."""
+    for i in range(arms.shape[0]):
+        take_out(buckets, arms[i])
+    _open_all(buckets)
+
+
+@kernel
+def _drop_empty(buckets):  # type: ignore[no-untyped-def]
+    """Take empty buckets out of the order. O(number of buckets)."""
+    ranked, weight, head, meta = buckets.ranked, buckets.weight, buckets.head, buckets.meta
+    n = 0
+    for i in range(meta[N_RANKED]):
+        b = ranked[i]
+        head[b, RANK] = -1
+        if head[b, SIZE] > 0:
+            ranked[n] = b
+            weight[n] = weight[i]
+            head[b, RANK] = n
+            n += 1
+    meta[N_RANKED] = n
+    _open_all(buckets)
+
+
+@kernel
+def sort_buckets(buckets, lam):  # type: ignore[no-untyped-def]
+    """Sort buckets at slope lam and find out how long that order holds. O(buckets + inversions).
+
+    Changes the order and `real`; opens the window where buckets changed places, or everywhere if some tie, or did.
+    """
+    ranked, weight, head, meta = buckets.ranked, buckets.weight, buckets.head, buckets.meta
+    alpha, beta = buckets.alpha, buckets.beta
+    if meta[N_RANKED] > 2 * meta[N_FILLED] + 64:
+        _drop_empty(buckets)
+    n = meta[N_RANKED]
+    moves, budget = 0, 8 * n + 64
+    for i in range(n):
+        b = ranked[i]
+        w = alpha[b] + lam * beta[b]
+        j = i - 1
+        while j >= 0 and weight[j] < w and moves <= budget:
+            weight[j + 1] = weight[j]
+            ranked[j + 1] = ranked[j]
+            j -= 1
+            moves += 1
+        weight[j + 1] = w
+        ranked[j + 1] = b
+        if j + 1 < i:
+            _widen(buckets, j + 1)
+            _widen(buckets, i)
+    if moves > budget:
+        merge_sort(weight, ranked, n, buckets.spare_weight, buckets.spare_bucket)
+        _open_all(buckets)
+    hold, tied = np.inf, 0
+    for i in range(n):
+        y = ranked[i]
+        head[y, RANK] = i
+        if i > 0:
+            x = ranked[i - 1]
+            hold = shorten(hold, alpha[x], beta[x], alpha[y], beta[y], False, lam)
+            if weight[i - 1] == weight[i]:
+                tied = 1
+    if tied + meta[TIED] > 0:
+        _open_all(buckets)
+    meta[TIED] = tied
+    buckets.real[SORTED_AT] = lam
+    buckets.real[HOLD] = hold
+
+
+@inline_kernel
+def stays(buckets, lam):  # type: ignore[no-untyped-def]
+    """Bring the order of buckets up to date at lam; whether the order of the arms is as it was last time."""
+    if lam > buckets.real[HOLD] or lam < buckets.real[SORTED_AT]:
+        sort_buckets(buckets, lam)
+    if buckets.meta[TIED] != 0 and buckets.meta[FIRST] <= buckets.meta[LAST]:
+        _open_all(buckets)
+    return buckets.meta[FIRST] > buckets.meta[LAST]
+
+
+@kernel
+def next_run(buckets, i):  # type: ignore[no-untyped-def]
+    """The arms of the i-th bucket in order, as (first, last) in the pool, and the next i.
+
+    Buckets that tie by an accident of rounding are merged into the first K entries of the pool.
+    """
+    head, pool, weight, ranked = buckets.head, buckets.pool, buckets.weight, buckets.ranked
+    n = buckets.meta[N_RANKED]
+    stop = i + 1
+    while stop < n and weight[stop] == weight[i]:
+        stop += 1
+    b = ranked[i]
+    if stop == i + 1:
+        return head[b, START], head[b, START] + head[b, SIZE], stop
+    m = 0
+    for j in range(i, stop):
+        b = ranked[j]
+        for k in range(head[b, START], head[b, START] + head[b, SIZE]):
+            pool[m] = pool[k]
+            m += 1
+    sort_ids(pool, m)
+    return 0, m, stop
+
+
+@inline_kernel
+def rank_of(buckets, arm):  # type: ignore[no-untyped-def]
+    """Place of the arm's bucket in the order; NOWHERE for an absent arm. O(1)."""
+    b = buckets.bucket_of[arm]
+    return NOWHERE if b == NOWHERE else buckets.head[b, RANK]
+
+
+def check_buckets(buckets: Buckets, recs: FloatArray) -> None:
+    """Assert the invariants of the buckets. O(K + W^2)."""
+    b: Any = buckets
+    present = np.flatnonzero(b.bucket_of != NOWHERE)
+    expected = recs[present, COUNT] * b.meta[WIDE] + recs[present, TOTAL]
+    expected[np.isinf(recs[present, ALPHA])] = len(b.head) - 1
+    assert np.array_equal(b.bucket_of[present], expected)
+    filled = np.flatnonzero(b.head[:, SIZE])
+    assert len(filled) == b.meta[N_FILLED] and b.head[:, SIZE].sum() == len(present)
+    assert np.array_equal(np.flatnonzero(b.head[:, CLASS] >= 0), filled)
+    blocks = []
+    for bucket in filled.tolist():
+        block, start, size, c, rank = b.head[bucket].tolist()
+        assert b.ranked[rank] == bucket and size <= SMALLEST << c and (c == 0 or 4 * size >= SMALLEST << c)
+        assert block <= start and start + size <= block + (SMALLEST << c)
+        assert np.array_equal(b.pool[start : start + size], np.flatnonzero(b.bucket_of == bucket))
+        blocks.append((block, SMALLEST << c))
+    for c, start in enumerate(b.free.tolist()):
+        while start >= 0:
+            blocks.append((start, SMALLEST << c))
+            start = int(b.pool[start])
+    at = len(b.bucket_of)
+    for start, length in sorted(blocks):
+        assert start == at, "blocks must neither overlap nor get lost"
+        at += length
+    assert at == b.meta[TOP] <= len(b.pool)
+    order = b.ranked[: b.meta[N_RANKED]]
+    assert np.array_equal(b.head[order, RANK], np.arange(len(order))) and (b.head[:, RANK] >= 0).sum() == len(
+        order
+    )
+    weight = b.weight[: len(order)]
+    assert np.array_equal(weight, b.alpha[order] + b.real[SORTED_AT] * b.beta[order])
+    assert (weight[1:] <= weight[:-1]).all()

@@ -1,0 +1,167 @@
+"""Costs in place of rewards: `minimize` makes a policy, or an environment, read its numbers as costs.
+
+>>> import semibandit as sb
+>>> m = sb.Graphic([(0, 1), (1, 2), (2, 0)])
+>>> latency = sb.minimize(sb.Beta(m, [3.0, 8.0, 5.0], reward_range=(0.0, 10.0), seed=1))
+>>> latency.optimal_base.tolist(), latency.optimal_value
+([0, 2], 8.0)
+>>> policy = sb.minimize(sb.CUCB(m, reward_range=(0.0, 10.0)))
+>>> result = sb.simulate(policy, latency, rounds=2000)
+>>> policy.select().tolist()
+[0, 2]
+>>> bool(result.regret[-1] < 2000.0)
+True
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, SupportsIndex, TypeVar, cast
+
+import numpy as np
+
+from semibandit.arms import FloatArray, IntArray
+from semibandit.engines.kernels import check_feedback
+from semibandit.environments.base import Environment
+from semibandit.errors import ParameterError
+from semibandit.matroids import Matroid
+from semibandit.policies.base import Policy, explain
+
+T = TypeVar("T", Policy, Environment)
+
+
+def minimize(what: T) -> T:
+    """`what` for costs: a policy that looks for the cheapest base, or an environment whose draws are costs.
+
+    Costs lie in the same range (a, b) as rewards would; inside, a cost c is the reward a + b - c. A policy's `means`
+    are mean costs again; an environment's optimal base is the cheapest one, and regret is what a base costs more than
+    it. `simulate` refuses to mix the two kinds. The object given is not changed.
+    """
+    if isinstance(what, (CostPolicy, CostEnvironment)):
+        raise ParameterError("what: costs are minimised already")
+    if isinstance(what, Policy):
+        return cast(T, CostPolicy(what.matroid, what))
+    if isinstance(what, Environment):
+        return cast(T, CostEnvironment(what))
+    raise ParameterError(f"what must be a policy or an environment, got {type(what).__name__}")
+
+
+class CostPolicy(Policy):
+    """A policy that is told costs; made by `minimize`. O(D) a round besides the policy inside."""
+
+    objective = "min"
+
+    def __init__(self, matroid: Matroid, policy: Policy) -> None:
+        super().__init__(matroid, policy.reward_range)
+        self.inner = policy.clone()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the policy inside."""
+        return self.inner.name
+
+    @property
+    def t(self) -> int:
+        """Number of rounds selected so far."""
+        return self.inner.t
+
+    def select(self, exclude: Any = None) -> IntArray:
+        return self.inner.select(exclude) if exclude is not None else self.inner.select()
+
+    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
+        low, high = self.reward_range
+        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
+        if code:
+            raise explain(code, arms, rewards, self.n_arms, low, high)
+        # Rounding may miss the end of the range by a hair.
+        self.inner._update(arms, np.clip((low + high) - rewards, low, high))
+
+    def delete(self, arms: Any) -> None:
+        """As the policy inside."""
+        self._has("delete")(arms)
+
+    def insert(self, arms: Any) -> None:
+        """As the policy inside."""
+        self._has("insert")(arms)
+
+    def _has(self, method: str) -> Any:
+        found = getattr(self.inner, method, None)
+        if found is None:
+            raise ParameterError(f"{type(self.inner).__name__} has no {method}")
+        return found
+
+    def reseed(self, seed: int) -> None:
+        self.inner.reseed(seed)
+
+    @property
+    def counts(self) -> IntArray:
+        return self.inner.counts
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean cost of each arm, NaN for an arm never seen. O(K) copy."""
+        low, high = self.reward_range
+        return np.asarray((low + high) - self.inner.means)
+
+    def clone(self) -> CostPolicy:
+        return CostPolicy(self.matroid, self.inner)
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.inner.describe(), "objective": "min"}
+
+    def __repr__(self) -> str:
+        return f"minimize({self.inner!r})"
+
+
+class CostEnvironment(Environment):
+    """An environment whose draws are costs; made by `minimize`. O(D) a draw."""
+
+    objective = "min"
+
+    def __init__(self, env: Environment) -> None:
+        self.round_dependent = env.round_dependent  # type: ignore[misc]
+        super().__init__(env.matroid, env.means, reward_range=env.reward_range, seed=env.seed)
+        self._inner = env
+        self.reset()
+
+    @property
+    def inner(self) -> Environment:
+        """The environment that draws the costs."""
+        return self._inner
+
+    def _settle(self) -> None:
+        """Find the cheapest base of the inner environment's means, if they are other ones than before."""
+        if self._inner._means is self._means and self._cheapest:
+            return
+        self._means = self._inner._means
+        low, high = self._reward_range
+        base = np.array(self._matroid.max_weight_base((low + high) - self._means), dtype=np.int64)
+        base.flags.writeable = False
+        self._optimal_base = base
+        self._optimal_value = math.fsum(self._means[base].tolist())
+        self._cheapest = True
+
+    _cheapest = False
+
+    def _draw(self, arms: IntArray, t: int) -> Any:
+        costs = self._inner._draw(arms, t)
+        self._settle()
+        return costs
+
+    def regret(self, arms: Any) -> float:
+        """What a round with `arms` costs more, in expectation, than the cheapest base. O(D)."""
+        return -super().regret(arms)
+
+    def reset(self, seed: SupportsIndex | None = None) -> None:
+        super().reset(seed)
+        self._inner = copy.copy(self._inner)
+        self._inner._pulls = self._pulls
+        self._inner.reset(int(self._seed))
+        self._inner._pulls = self._pulls
+        self._settle()
+
+    reset.__doc__ = Environment.reset.__doc__
+
+    def __repr__(self) -> str:
+        return f"minimize({self._inner!r})"

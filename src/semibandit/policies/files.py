@@ -1,0 +1,305 @@
+"""Policies in files: `policy.save(path)` and `semibandit.load(path)`.
+
+A file is a fixed header, a JSON text, the arrays it lists, and a checksum over all of it:
+
+====================  =================================================================================
+bytes                 what
+====================  =================================================================================
+16                    the magic number ``MAGIC``
+4                     version of the format, little-endian unsigned
+4                     zero
+8                     length of the JSON text, little-endian unsigned
+n                     JSON: library version, class and arguments of matroid and policy, state, list of arrays
+...                   arrays, C order, little-endian, each at a multiple of 64 bytes
+32                    BLAKE2b-256 of everything before
+====================  =================================================================================
+
+Nothing in a file is executed: classes are looked up in the tables below, their constructors check what they are given,
+and arrays are plain numbers. A file whose checksum does not fit is refused before it is read further. Saving is
+atomic: the new file is written beside the old one and then takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semibandit import __version__
+from semibandit.errors import FileError, ParameterError, SemibanditError
+from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
+from semibandit.matroids.elimination import LIMB_BITS
+from semibandit.policies.base import Policy
+from semibandit.policies.costs import CostPolicy, minimize
+
+MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
+VERSION = 1
+_HEAD = struct.Struct("<16sIIQ")
+_DIGEST = 32
+_LINE = 64
+_TYPES = ("<f8", "<i8", "<u8", "<i4", "<u4", "|u1", "|i1", "|b1")
+
+_MAKES_NO_SENSE = (
+    SemibanditError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    MemoryError,
+)
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+# Policies that can be saved: class name -> module.
+SAVED_POLICIES: dict[str, str] = {
+    "CUCB": "semibandit.policies",
+    "FasterCUCB": "semibandit.policies",
+    "KLOSM": "semibandit.policies",
+    "SlidingWindowCUCB": "semibandit.policies",
+    "DiscountedCUCB": "semibandit.policies",
+    "CTS": "semibandit.policies",
+    "MAUB": "semibandit.policies",
+    "FPL": "semibandit.policies",
+    "EpsilonGreedy": "semibandit.policies",
+    "Greedy": "semibandit.policies",
+    "Random": "semibandit.policies",
+    "Oracle": "semibandit.policies",
+}
+
+
+def save(policy: Policy, path: Any) -> None:
+    """Write `policy` to `path`; see `Policy.save`. O(K)."""
+    costs = isinstance(policy, CostPolicy)
+    if isinstance(policy, CostPolicy):
+        policy = policy.inner
+    name = type(policy).__name__
+    if name not in SAVED_POLICIES or type(policy).__module__.partition(".")[0] != "semibandit":
+        raise ParameterError(f"a {name} cannot be saved: only {', '.join(SAVED_POLICIES)} can")
+    arguments = dict(policy._arguments())
+    if arguments.pop("schedule", None) is not None:
+        raise ParameterError(
+            "a policy with a schedule of your own cannot be saved: a function has no place in a file"
+        )
+    if "clock" in arguments:
+        arguments["clock"] = getattr(policy, "clock")  # noqa: B009  what "auto" stood for, for good
+    arrays: Arrays = {}
+    about = {
+        "library": __version__,
+        "policy": name,
+        "minimize": costs,
+        "matroid": _matroid_to(policy.matroid, arrays),
+        "arguments": _plain(arguments, "arguments", arrays),
+        "state": _plain(policy._state(), "state", arrays),
+    }
+    _write(Path(path), about, arrays)
+
+
+def load(path: Any) -> Policy:
+    """The policy in the file `path`, which goes on exactly as the one that was saved. O(K).
+
+    Raises
+    ------
+    FileError
+        When the file is damaged, of another kind or of a version that this library does not know.
+
+    Example
+    -------
+    >>> import semibandit as sb, tempfile, pathlib
+    >>> policy = sb.CUCB(sb.Uniform(n_arms=4, rank=2))
+    >>> policy.update(policy.select(), [1.0, 0.0])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "policy.semibandit"
+    >>> policy.save(path)
+    >>> sb.load(path).select().tolist() == policy.select().tolist()
+    True
+    """
+    path = Path(path)
+    about, arrays = _read(path)
+    try:
+        name = about["policy"]
+        if name not in SAVED_POLICIES:
+            raise FileError(f"{path}: holds a policy {name!r}, which this version does not know")
+        cls = getattr(import_module(SAVED_POLICIES[name]), name)
+        matroid = _matroid_from(about["matroid"], arrays)
+        arguments = _rich(about["arguments"], arrays)
+        policy: Policy = cls(matroid, **arguments)
+        policy._set_state(_rich(about["state"], arrays))
+        if about["minimize"] is True:
+            policy = minimize(policy)
+    except FileError as error:
+        raise FileError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None
+    except _MAKES_NO_SENSE as error:
+        raise FileError(f"{path}: the content makes no sense ({type(error).__name__}: {error})") from None
+    return policy
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def _plain(value: Any, name: str, arrays: Arrays) -> Any:
+    """`value` as JSON; arrays go to `arrays` and leave their name."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, Mapping):
+        return {"map": {str(key): _plain(part, f"{name}.{key}", arrays) for key, part in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part, f"{name}.{i}", arrays) for i, part in enumerate(value)]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ParameterError(f"{name} = {value!r} has no place in a file")
+
+
+def _rich(value: Any, arrays: Arrays) -> Any:
+    """The inverse of `_plain`; tuples come back as lists."""
+    if isinstance(value, dict):
+        if set(value) == {"array"}:
+            return arrays[value["array"]]
+        return {key: _rich(part, arrays) for key, part in value["map"].items()}
+    if isinstance(value, list):
+        return [_rich(part, arrays) for part in value]
+    return value
+
+
+# -- matroids --------------------------------------------------------------------------------------------
+
+
+def _linear_rows(limbs: Any, dimension: int) -> Any:
+    """The integers whose limbs are given, row by row."""
+    table = limbs.reshape(len(limbs), dimension, -1).astype(object)
+    return sum(table[:, :, j] * 2 ** (LIMB_BITS * j) for j in range(table.shape[2]))
+
+
+_TO: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Uniform: lambda m: {"n_arms": m.n_arms, "rank": m.rank},
+    Partition: lambda m: {"groups": m._group, "capacities": m._capacity},
+    Laminar: lambda m: {"leaf": m._leaf, "parent": m._parent, "capacities": m._capacity},
+    Graphic: lambda m: {"edges": np.stack([m._tail, m._head], axis=1), "n_vertices": m.n_vertices},
+    Transversal: lambda m: {"indptr": m._indptr, "indices": m._indices, "n_right": m.n_right},
+    Linear: lambda m: {"limbs": m._limbs, "dimension": m.dimension, "field": m.field},
+}
+
+_FROM: dict[str, Callable[..., Matroid]] = {
+    "Uniform": Uniform,
+    "Partition": Partition,
+    "Laminar": Laminar.from_tree,
+    "Graphic": Graphic,
+    "Transversal": Transversal.from_arrays,
+    "Linear": lambda limbs, dimension, field: Linear(_linear_rows(limbs, dimension), field),
+}
+
+
+def _matroid_to(matroid: Matroid, arrays: Arrays) -> dict[str, Any]:
+    make = _TO.get(type(matroid))
+    if make is None:
+        known = ", ".join(_FROM)
+        raise ParameterError(
+            f"a policy over a {type(matroid).__name__} cannot be saved: only {known} have a place in a file"
+        )
+    return {"class": type(matroid).__name__, "parts": _plain(make(matroid), "matroid", arrays)}
+
+
+def _matroid_from(about: Mapping[str, Any], arrays: Arrays) -> Matroid:
+    make = _FROM.get(about["class"])
+    if make is None:
+        raise FileError(f"holds a matroid {about['class']!r}, which this version does not know")
+    return make(**_rich(about["parts"], arrays))
+
+
+# -- bytes -----------------------------------------------------------------------------------------------
+
+
+def _write(path: Path, about: dict[str, Any], arrays: Arrays) -> None:
+    """Everything into a new file beside `path`, which then takes its place."""
+    listed, offset = [], 0
+    stored = []
+    for name, array in arrays.items():
+        kind = array.dtype.newbyteorder("<").str
+        if kind not in _TYPES:
+            raise ParameterError(f"{name} is an array of {array.dtype}, which has no place in a file")
+        data = np.ascontiguousarray(array, dtype=np.dtype(kind))
+        listed.append({"name": name, "type": kind, "shape": list(array.shape), "offset": offset})
+        stored.append(data)
+        offset += -(-data.nbytes // _LINE) * _LINE
+    text = json.dumps({**about, "arrays": listed}, allow_nan=False).encode()
+    text += b" " * (-(_HEAD.size + len(text)) % _LINE)
+    digest = hashlib.blake2b(digest_size=_DIGEST)
+    handle, temporary = tempfile.mkstemp(
+        prefix=f".{path.name}.", dir=path.parent if str(path.parent) else "."
+    )
+    try:
+        with os.fdopen(handle, "wb") as file:
+
+            def put(data: Any) -> None:
+                file.write(data)
+                digest.update(data)
+
+            put(_HEAD.pack(MAGIC, VERSION, 0, len(text)))
+            put(text)
+            for data in stored:
+                put(data.data.cast("B") if data.size else b"")
+                put(b"\0" * (-data.nbytes % _LINE))
+            file.write(digest.digest())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """The JSON and the arrays of a file whose checksum fits."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(raw) < _HEAD.size + _DIGEST or not raw.startswith(MAGIC):
+        raise FileError(f"{path} is not a saved policy (or was cut short)")
+    _, version, zero, length = _HEAD.unpack_from(raw)
+    if version != VERSION:
+        raise FileError(
+            f"{path} has format version {version}, this library reads version {VERSION}: "
+            "it is damaged, or was written by another version of semibandit"
+        )
+    body = memoryview(raw)[:-_DIGEST]
+    if hashlib.blake2b(body, digest_size=_DIGEST).digest() != raw[-_DIGEST:]:
+        raise FileError(f"{path} is damaged: its checksum does not fit its content")
+    start = _HEAD.size + length
+    if zero != 0 or start > len(body):
+        raise FileError(f"{path} is damaged: its header makes no sense")
+    try:
+        about = json.loads(bytes(body[_HEAD.size : start]))
+        arrays = {item["name"]: _array(item, body[start:]) for item in about.pop("arrays")}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FileError(f"{path}: the list of its content makes no sense ({error})") from None
+    return about, arrays
+
+
+def _array(item: Mapping[str, Any], data: memoryview) -> np.ndarray[Any, Any]:
+    """One array of the file, a fresh copy."""
+    if item["type"] not in _TYPES:
+        raise FileError(f"an array has the unknown type {item['type']!r}")
+    shape = [int(n) for n in item["shape"]]
+    if any(n < 0 for n in shape) or item["offset"] < 0:
+        raise FileError("an array has a negative size")
+    kind = np.dtype(item["type"])
+    size = int(np.prod(shape, dtype=object)) if shape else 1
+    end = item["offset"] + size * kind.itemsize
+    if end > len(data):
+        raise FileError(f"the array {item['name']!r} reaches beyond the end of the file")
+    flat = np.frombuffer(data[item["offset"] : end], dtype=kind)
+    return flat.reshape(shape).astype(kind.newbyteorder("="), copy=True)

@@ -1,0 +1,287 @@
+"""CLUCB: the best base with confidence 1 - delta (Chen, Lin, King, Lyu and Chen 2014, Algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
+from semibandit.engines import choose_clock, make_engine
+from semibandit.engines.base import as_arms
+from semibandit.errors import ParameterError
+from semibandit.matroids import Matroid
+from semibandit.policies.base import as_rewards, check_reward_range, explain
+from semibandit.policies.counting import check_number
+
+if TYPE_CHECKING:
+    from semibandit.environments import Environment
+
+CLOCKS = ("auto", "exact", "staircase")
+_BATCH = 1 << 16
+
+
+@dataclass(frozen=True)
+class IdentificationResult:
+    """What `identify` found: the base, the price, and whether the confidence was reached."""
+
+    base: IntArray
+    samples: int
+    seconds: float
+    stopped: bool
+    delta: float
+    counts: IntArray
+
+
+class CLUCB:
+    """Finds the base of largest mean: tells which arm to sample next, and when it is sure.
+
+    Not a policy: it samples one arm at a time and pays no regret. With probability at least 1 - delta the base it stops
+    with is the best one.
+
+    After t samples let rad(k) = R sqrt(2 log(4 K t^3 / delta) / N_k), R = (b - a) / 2. The empirical base M is the best
+    under the means. The optimistic base is the best under means that count rad(k) less for the arms of M and rad(k)
+    more for all others. If M is as good as that, it is the answer; otherwise the arm of largest radius of those
+    in one of the two bases, but not in both, is sampled. Each arm is sampled once first; loops never.
+
+    Parameters
+    ----------
+    matroid
+        What may be played together.
+    delta
+        Allowed probability of a wrong answer.
+    reward_range
+        Bounds (a, b) of every reward.
+    engine
+        ``"auto"`` or a name in `semibandit.engines.ENGINES`. All make the same decisions under one clock.
+    clock
+        ``"exact"``: the radius as above. ``"staircase"``: rounded up to the next power of ``1 + step``; still a valid
+        radius, at most ``1 + step`` too wide. ``"auto"`` takes the staircase where it makes a fast engine possible.
+
+    Notes
+    -----
+    Both bases are kept by engines: M at lam = 0, and the optimistic base of the arms outside M at the lam of the
+    radius, with the arms of M deleted. The optimistic base of all arms lies in the union of that and M
+    (docs/theory.md, section A), so greedy over at most 2D arms finds it. Cost of a sample: O(D log D) and an update
+    and a query of the two engines; no pass over all arms for uniform, partition and laminar matroids, and none
+    between two steps of the staircase for the others.
+
+    The two values are never summed up: of equal arms greedy prefers those of M, so that the optimistic base is M itself
+    exactly when no base is better.
+
+    Example
+    -------
+    >>> import semibandit as sb
+    >>> search = sb.CLUCB(sb.Uniform(n_arms=3, rank=1), delta=0.1)
+    >>> while not search.stopped:
+    ...     arm = search.next_arm()
+    ...     search.update(arm, 1.0 if arm == 1 else 0.0)
+    >>> search.base.tolist()
+    [1]
+    """
+
+    name = "clucb"
+
+    def __init__(
+        self,
+        matroid: Matroid,
+        delta: float = 0.05,
+        reward_range: Any = (0.0, 1.0),
+        engine: str = "auto",
+        clock: str = "auto",
+        *,
+        step: float = 0.01,
+    ) -> None:
+        if not isinstance(matroid, Matroid):
+            raise ParameterError(f"matroid must be a semibandit Matroid, got {type(matroid).__name__}")
+        self.matroid = matroid
+        self.n_arms = matroid.n_arms
+        self.delta = check_number(delta, "delta", 0.0, 1.0, closed=False)
+        self.reward_range = check_reward_range(reward_range)
+        if clock not in CLOCKS:
+            raise ParameterError(f"clock = {clock!r} is not known: one of {', '.join(map(repr, CLOCKS))}")
+        self.step = check_number(step, "step", 0.0, 1.0, closed=False)
+        self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
+        self.records = new_records(self.n_arms)
+        self._recs: FloatArray = flat(self.records).reshape(-1, 4)
+        # The leader's lam stays 0, so any engine serves.
+        self._means, _ = make_engine(matroid, self.records, engine, "staircase")
+        self._others, self._why = make_engine(matroid, self.records, engine, self.clock)
+        self._leader: IntArray = np.empty(0, dtype=np.int64)
+        self._rival: IntArray = self._leader
+        self._unsampled = np.ones(self.n_arms, dtype=np.bool_)
+        self._unsampled[matroid.loops] = False
+        self._left = int(self._unsampled.sum())
+        self._first = 0
+        self._samples = 0
+        self._fresh = False
+        self._stopped = False
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine that keeps the optimistic base."""
+        return self._others.name
+
+    @property
+    def samples(self) -> int:
+        """Number of rewards seen so far: the t of the radius."""
+        return self._samples
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each arm was sampled. O(K) copy."""
+        return self.records["count"].astype(np.int64)
+
+    @property
+    def width(self) -> float:
+        """R sqrt(2 log(4 K t^3 / delta)), rounded up under the staircase; rad(k) is this over sqrt(N_k)."""
+        low, high = self.reward_range
+        log = math.log(4.0 * self.n_arms / self.delta) + 3.0 * math.log(max(self._samples, 1))
+        lam = 0.5 * (high - low) * math.sqrt(2.0 * log)
+        if self.clock == "exact":
+            return lam
+        power = math.ceil(math.log(lam) / math.log1p(self.step))
+        while (1.0 + self.step) ** power < lam:
+            power += 1
+        return (1.0 + self.step) ** power
+
+    @property
+    def base(self) -> IntArray:
+        """The answer once `stopped`; before, the base of largest empirical mean (arms never sampled first)."""
+        return self._leader.copy() if self._stopped else self._means.base()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the answer is known with the wanted confidence. Stays so, whatever is fed afterwards."""
+        if not self._stopped and self._left == 0:
+            self._refresh()
+        return self._stopped
+
+    def next_arm(self) -> int:
+        """The arm to sample now; the same one until an update comes."""
+        if self.stopped:
+            raise ParameterError("next_arm: the search has stopped; its answer is in .base")
+        if self._left:
+            while not self._unsampled[self._first]:
+                self._first += 1
+            return self._first
+        both = np.setxor1d(self._leader, self._rival, assume_unique=True)
+        # Largest radius: fewest samples; argmin takes the smallest id of equals.
+        return int(both[np.argmin(self._recs[both, COUNT])])
+
+    def unsampled(self) -> IntArray:
+        """The arms that are still to be sampled for the first time, ascending. O(K)."""
+        return np.flatnonzero(self._unsampled).astype(np.int64)
+
+    def update(self, arms: Any, rewards: Any) -> None:
+        """Count the reward of an arm (or of several). Validates first; a refused call changes nothing."""
+        ids = np.require(as_arms(arms, self.n_arms), requirements=["C", "W", "A"])
+        values = as_rewards(rewards, len(ids))
+        low, high = self.reward_range
+        code = self._means.observe(ids, values, low, high)
+        if code:
+            raise explain(code, ids, values, self.n_arms, low, high)
+        self._others.touch(ids)
+        self._samples += len(ids)
+        if self._left:
+            fresh = np.unique(ids[self._unsampled[ids]])
+            self._unsampled[fresh] = False
+            self._left -= len(fresh)
+        self._fresh = False
+
+    def _refresh(self) -> None:
+        """Bring both bases up to date and see whether they agree."""
+        if self._fresh:
+            return
+        leader = self._means.base()
+        if not np.array_equal(leader, self._leader):
+            comes = np.setdiff1d(leader, self._leader, assume_unique=True)
+            goes = np.setdiff1d(self._leader, leader, assume_unique=True)
+            if len(goes):
+                self._others.insert(goes)
+            self._others.delete(comes)
+            self._leader = leader
+        lam = self.width
+        self._others.advance(lam)
+        outside = self._others.base()
+        recs = self._recs
+        arms = np.concatenate((leader, outside))
+        radius = lam * recs[arms, BETA]
+        radius[: len(leader)] *= -1.0
+        # Ties: the leader's arms first, then the smaller id. Both parts ascend, so a stable sort does that.
+        order = np.argsort(-(recs[arms, ALPHA] + radius), kind="stable")
+        self._rival = np.sort(self.matroid._greedy(arms[order]))
+        self._fresh = True
+        self._stopped = bool(np.array_equal(self._rival, leader))
+
+    def describe(self) -> dict[str, Any]:
+        """What runs inside."""
+        return {
+            "policy": self.name,
+            "matroid": repr(self.matroid),
+            "engine": self._others.name,
+            "why": self._why,
+            "clock": self.clock,
+            "delta": self.delta,
+            "samples": self._samples,
+        }
+
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        self._means._check()
+        self._others._check()
+        assert self._left == int(self._unsampled.sum())
+        assert np.array_equal(self._others.deleted, self._leader)
+
+    def __repr__(self) -> str:
+        return f"CLUCB({self.matroid!r}, delta={self.delta}, engine={self.engine!r}, samples={self._samples})"
+
+
+def identify(
+    matroid: Matroid,
+    env: Environment,
+    delta: float = 0.05,
+    engine: str = "auto",
+    clock: str = "auto",
+    *,
+    max_samples: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> IdentificationResult:
+    """Sample arms of `env` until `CLUCB` is sure of the best base, or `max_samples` were drawn.
+
+    `progress` is called with the number of samples about once a second. Rewards are assumed to lie in the
+    environment's range.
+
+    >>> import semibandit as sb
+    >>> m = sb.Uniform(n_arms=4, rank=2)
+    >>> found = sb.identify(m, sb.Bernoulli(m, [0.1, 0.9, 0.2, 0.8], seed=3), delta=0.1)
+    >>> found.base.tolist(), found.stopped
+    ([1, 3], True)
+    """
+    if max_samples is not None and (not isinstance(max_samples, (int, np.integer)) or max_samples < 1):
+        raise ParameterError(f"max_samples must be a positive integer or None, got {max_samples!r}")
+    if env.n_arms != matroid.n_arms:
+        raise ParameterError(f"matroid has {matroid.n_arms} arms but env has {env.n_arms}")
+    limit = math.inf if max_samples is None else max_samples
+    search = CLUCB(matroid, delta, env.reward_range, engine, clock)
+    begin = shown = time.perf_counter()
+    # The first sample of each arm, many at a time: nothing is decided between them.
+    first = search.unsampled()
+    first = first[: int(min(limit, len(first)))]
+    for at in range(0, len(first), _BATCH):
+        arms = first[at : at + _BATCH]
+        search.update(arms, env.draw(arms))
+    while search.samples < limit and not search.stopped:
+        arm = search.next_arm()
+        search.update(arm, env.draw([arm]))
+        if progress is not None and time.perf_counter() - shown > 1.0:
+            shown = time.perf_counter()
+            progress(search.samples)
+    seconds = time.perf_counter() - begin
+    return IdentificationResult(
+        search.base, search.samples, seconds, search.stopped, search.delta, search.counts
+    )

@@ -1,0 +1,341 @@
+"""Arms grouped by posterior: those with the same successes and failures (and class) stand in one member array.
+
+Arms of one group are exchangeable, so that a sampler may draw for the group and then name members at random. All is
+kept in flat arrays: a group's members in a block whose length is a power of two (blocks are split and reused), groups
+found by an open hash table, and the groups of a class linked in two lists, hot and cold, late winners in front.
+Cold groups hardly ever reach the level x0 and have a rate of doing so; sums of rates let a round skip over them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from semibandit.compiled.jit import kernel
+from semibandit.policies.thompson.beta import log_beta
+from semibandit.policies.thompson.posterior_layout import (
+    CLASS,
+    COLD,
+    DRAWN,
+    ENTROPY,
+    FREE,
+    G_LOSSES,
+    G_WINS,
+    GROUP,
+    LIVE,
+    LOG,
+    LOG_BETA,
+    LOG_X0,
+    LOG_Y0,
+    LONG,
+    LOSSES,
+    NEXT,
+    PLACE,
+    PREV,
+    SEEN,
+    SHORT,
+    SIGMA,
+    SIZE,
+    START,
+    USED,
+    WINS,
+    X0,
+    claim,
+    find,
+    forget,
+    release,
+)
+
+# A group is cold when one of its arms reaches x0 with a probability below this.
+_COLD_BELOW = 0.2
+
+
+@kernel
+def unlink(g, k):  # type: ignore[no-untyped-def]
+    """Take group k out of its list. O(1)."""
+    before = g.info[k, PREV]
+    after = g.info[k, NEXT]
+    if before >= 0:
+        g.info[before, NEXT] = after
+    else:
+        g.head[2 * g.info[k, CLASS] + g.info[k, COLD]] = after
+    if after >= 0:
+        g.info[after, PREV] = before
+
+
+@kernel
+def link_first(g, k):  # type: ignore[no-untyped-def]
+    """Put group k at the front of its list. O(1)."""
+    c = 2 * g.info[k, CLASS] + g.info[k, COLD]
+    first = g.head[c]
+    g.info[k, PREV] = -1
+    g.info[k, NEXT] = first
+    if first >= 0:
+        g.info[first, PREV] = k
+    g.head[c] = k
+
+
+@kernel
+def _refresh(g, k):  # type: ignore[no-untyped-def]
+    """Sum the blocks of group k anew: no rounding errors pile up. O(2^6)."""
+    block = k >> SHORT
+    total = 0.0
+    for i in range(block << SHORT, (block + 1) << SHORT):
+        total += g.rate[i]
+    g.short[block] = total
+    block = block >> (LONG - SHORT)
+    total = 0.0
+    first = block << (LONG - SHORT)
+    for i in range(first, min(first + (1 << (LONG - SHORT)), g.short.shape[0])):
+        total += g.short[i]
+    g.long[block] = total
+
+
+@kernel
+def _set_rate(g, k):  # type: ignore[no-untyped-def]
+    """Note that the size of group k changed. O(2^6) for a cold group."""
+    if g.info[k, COLD]:
+        g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+        _refresh(g, k)
+
+
+@kernel
+def _classify(g, k):  # type: ignore[no-untyped-def]
+    """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
+
+    SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
+    """
+    wins = float(g.info[k, G_WINS])
+    losses = float(g.info[k, G_LOSSES])
+    g.info[k, COLD] = 0
+    g.const[k, SIGMA] = 0.0
+    if wins < g.level[X0] * (wins + losses + 1.0):
+        bound = math.exp(wins * g.level[LOG_X0] + (losses + 1.0) * g.level[LOG_Y0] - g.const[k, ENTROPY])
+        if bound < _COLD_BELOW:
+            g.info[k, COLD] = 1
+            g.const[k, SIGMA] = -math.log1p(-bound)
+
+
+@kernel
+def set_level(g, x0):  # type: ignore[no-untyped-def]
+    """Sort the groups of the only class into hot and cold at a new level. O(groups)."""
+    g.level[X0] = x0
+    if x0 > 0.0:
+        g.level[LOG_X0] = math.log(x0)
+        g.level[LOG_Y0] = math.log1p(-x0)
+    hot = g.head[0]
+    cold = g.head[1]
+    g.head[0] = -1
+    g.head[1] = -1
+    for i in range(2):
+        k = hot if i == 0 else cold
+        while k >= 0:
+            after = g.info[k, NEXT]
+            _classify(g, k)
+            link_first(g, k)
+            g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+            k = after
+    for k in range(0, g.rate.shape[0], 1 << SHORT):
+        _refresh(g, k)
+
+
+@kernel
+def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
+    """A new, empty group with room for 2^log members, or -1 if there is no room. A free slot must exist. O(1)."""
+    start = claim(g, log)
+    if start < 0:
+        return -1
+    k = g.meta[FREE]
+    if k >= 0:
+        g.meta[FREE] = g.info[k, NEXT]
+    else:
+        k = g.meta[USED]
+        g.meta[USED] += 1
+    _set_group(g, slot, k, c, wins, losses, start, log)
+    return k
+
+
+@kernel
+def _set_group(g, slot, k, c, wins, losses, start, log):  # type: ignore[no-untyped-def]
+    """Write down the new, empty group k. O(1)."""
+    g.meta[LIVE] += 1
+    g.table[slot] = k
+    g.info[k, SIZE] = 0
+    g.info[k, START] = start
+    g.info[k, LOG] = log
+    g.info[k, CLASS] = c
+    g.info[k, G_WINS] = wins
+    g.info[k, G_LOSSES] = losses
+    g.info[k, DRAWN] = 0
+    g.info[k, SEEN] = 0
+    m = wins + losses + 1.0
+    p = wins / m
+    g.const[k, ENTROPY] = (wins * math.log(p) if wins > 0 else 0.0) + (losses + 1.0) * math.log1p(-p)
+    g.const[k, LOG_BETA] = log_beta(wins + 1.0, losses + 1.0)
+    _classify(g, k)
+    link_first(g, k)
+
+
+@kernel
+def leave(g, arm):  # type: ignore[no-untyped-def]
+    """Take a present arm out of its group; the last member takes its place. O(1)."""
+    k = g.arm[arm, GROUP]
+    start = g.info[k, START]
+    last = g.info[k, SIZE] - 1
+    other = g.members[start + last]
+    at = g.arm[arm, PLACE]
+    g.members[start + at] = other
+    g.arm[other, PLACE] = at
+    g.arm[arm, GROUP] = -1
+    g.info[k, SIZE] = last
+    g.population[g.info[k, CLASS]] -= 1
+    _set_rate(g, k)
+    log = g.info[k, LOG]
+    if last == 0:
+        forget(g, k)
+        unlink(g, k)
+        release(g, start, log)
+        g.info[k, NEXT] = g.meta[FREE]
+        g.meta[FREE] = k
+        g.meta[LIVE] -= 1
+    elif log > 2 and last <= (1 << (log - 2)):
+        g.info[k, LOG] = log - 1
+        release(g, start + (1 << (log - 1)), log - 1)
+
+
+@kernel
+def join(g, arm):  # type: ignore[no-untyped-def]
+    """Put an absent arm into the group of its counts. False, with nothing changed, if there is no room.
+
+    Amortised O(1): a full group moves to a block twice as long.
+    """
+    c = g.classes[arm]
+    wins = g.arm[arm, WINS]
+    losses = g.arm[arm, LOSSES]
+    slot = find(g, c, wins, losses)
+    k = g.table[slot]
+    if k < 0:
+        k = _open_group(g, slot, c, wins, losses, 0)
+        if k < 0:
+            return False
+    size = g.info[k, SIZE]
+    if size == 1 << g.info[k, LOG]:
+        new = claim(g, g.info[k, LOG] + 1)
+        if new < 0:
+            return False
+        old = g.info[k, START]
+        for i in range(size):
+            g.members[new + i] = g.members[old + i]
+        release(g, old, g.info[k, LOG])
+        g.info[k, START] = new
+        g.info[k, LOG] += 1
+    g.members[g.info[k, START] + size] = arm
+    g.arm[arm, GROUP] = k
+    g.arm[arm, PLACE] = size
+    g.info[k, SIZE] = size + 1
+    g.population[c] += 1
+    _set_rate(g, k)
+    return True
+
+
+@kernel
+def join_all(g, arms, begin):  # type: ignore[no-untyped-def]
+    """`join` of arms[begin:]; the index of the first for which there was no room, or -1. Amortised O(n)."""
+    for i in range(begin, arms.shape[0]):
+        if not join(g, arms[i]):
+            return i
+    return -1
+
+
+@kernel
+def leave_all(g, arms):  # type: ignore[no-untyped-def]
+    """`leave` of each of `arms`. O(n)."""
+    for i in range(arms.shape[0]):
+        leave(g, arms[i])
+
+
+@kernel
+def move_all(g, arms, won, begin):  # type: ignore[no-untyped-def]
+    """Count the outcomes from `begin` on; present arms change group. Returns as `join_all`. Amortised O(n).
+
+    The arm it stops at is counted and out of its group: it needs a `join`, and the rest another call.
+    """
+    for i in range(begin, arms.shape[0]):
+        arm = arms[i]
+        present = g.arm[arm, GROUP] >= 0
+        if present:
+            leave(g, arm)
+        g.arm[arm, LOSSES - won[i]] += 1
+        if present and not join(g, arm):
+            return i
+    return -1
+
+
+@kernel
+def count_all(arm, arms, won):  # type: ignore[no-untyped-def]
+    """Count outcomes where there are no groups. O(n)."""
+    for i in range(arms.shape[0]):
+        arm[arms[i], LOSSES - won[i]] += 1
+
+
+@kernel
+def list_groups(g, listed, free):  # type: ignore[no-untyped-def]
+    """The live groups, list by list in their order, and the free ones, into arrays of these lengths. O(groups)."""
+    n = 0
+    for i in range(g.head.shape[0]):
+        k = g.head[i]
+        while k >= 0:
+            listed[n] = k
+            n += 1
+            k = g.info[k, NEXT]
+    n = 0
+    k = g.meta[FREE]
+    while k >= 0:
+        free[n] = k
+        n += 1
+        k = g.info[k, NEXT]
+
+
+@kernel
+def reopen(g, listed, free, arms, first, size):  # type: ignore[no-untyped-def]
+    """Fill empty `g` as `list_groups` told; group listed[j] has size[j] members, arms[first[j]] and so on. O(K)."""
+    for j in range(listed.shape[0] - 1, -1, -1):
+        k = listed[j]
+        arm = arms[first[j]]
+        c = g.classes[arm]
+        log = 0
+        while (1 << log) < size[j]:
+            log += 1
+        start = claim(g, log)
+        slot = find(g, c, g.arm[arm, WINS], g.arm[arm, LOSSES])
+        _set_group(g, slot, k, c, g.arm[arm, WINS], g.arm[arm, LOSSES], start, log)
+        for i in range(size[j]):
+            g.members[start + i] = arms[first[j] + i]
+        g.info[k, SIZE] = size[j]
+        g.population[c] += size[j]
+        _set_rate(g, k)
+    for j in range(free.shape[0] - 1, -1, -1):
+        g.info[free[j], NEXT] = g.meta[FREE]
+        g.meta[FREE] = free[j]
+    g.meta[USED] = listed.shape[0] + free.shape[0]
+
+
+@kernel
+def fill(g, order, count):  # type: ignore[no-untyped-def]
+    """Open the groups of arms never pulled; `order` lists the arms class by class. O(K)."""
+    at = 0
+    for c in range(count.shape[0]):
+        n = count[c]
+        if n == 0:
+            continue
+        log = 0
+        while (1 << log) < n:
+            log += 1
+        k = _open_group(g, find(g, c, 0, 0), c, 0, 0, log)
+        for i in range(n):
+            arm = order[at + i]
+            g.members[g.info[k, START] + i] = arm
+            g.arm[arm, GROUP] = k
+            g.arm[arm, PLACE] = i
+        g.info[k, SIZE] = n
+        g.population[c] = n
+        at += n

@@ -1,0 +1,129 @@
+"""The arrays that hold groups of arms with the same posterior, the hash table that finds a group, and the blocks of
+places for members. What they are for: `semibandit.policies.thompson.posterior_groups`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.jit import kernel
+
+# Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
+GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
+SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, DRAWN, COLD, SEEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+N_COLUMNS = 11
+ENTROPY, LOG_BETA, SIGMA = 0, 1, 2
+# Of `level`: x0 and its logarithms, mean and spread of the thresholds of late rounds, rounds, and work beyond need.
+X0, LOG_X0, LOG_Y0, MEAN, SPREAD, ROUNDS, EXCESS = 0, 1, 2, 3, 4, 5, 6
+TOP, FREE, LIVE, USED = 0, 1, 2, 3
+
+# Rates are summed over blocks of 2^6 and of 2^12.
+SHORT, LONG = 6, 12
+
+N_LOGS = 48
+_A = np.uint64(0x9E3779B97F4A7C15)
+_B = np.uint64(0xD1342543DE82EF95)
+_C = np.uint64(0xF1357AEA2E62A9C5)
+_29 = np.uint64(29)
+_32 = np.uint64(32)
+
+
+class Groups(NamedTuple):
+    """State for kernels. `population` counts the present arms of each class.
+
+    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. Only a single class ever has
+    cold groups; where there are more the arrays of rates are empty.
+    """
+
+    arm: IntArray
+    classes: IntArray
+    info: IntArray
+    const: FloatArray
+    table: IntArray
+    members: IntArray
+    blocks: IntArray
+    head: IntArray
+    population: IntArray
+    meta: IntArray
+    level: FloatArray
+    rate: FloatArray
+    short: FloatArray
+    long: FloatArray
+
+
+@kernel
+def _home(g, c, wins, losses):  # type: ignore[no-untyped-def]
+    """Where the search for a group begins in the table. O(1)."""
+    h = (np.uint64(c) + _C) * _A
+    h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
+    h = ((h ^ (h >> _29)) + np.uint64(losses)) * _C
+    return np.int64(h >> _32) & (g.table.shape[0] - 1)
+
+
+@kernel
+def find(g, c, wins, losses):  # type: ignore[no-untyped-def]
+    """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
+    slot = _home(g, c, wins, losses)
+    while True:
+        k = g.table[slot]
+        if k < 0:
+            return slot
+        if g.info[k, G_WINS] == wins and g.info[k, G_LOSSES] == losses and g.info[k, CLASS] == c:
+            return slot
+        slot = (slot + 1) & (g.table.shape[0] - 1)
+
+
+@kernel
+def forget(g, k):  # type: ignore[no-untyped-def]
+    """Take group k out of the table; later ones of its run move up. Expected O(1)."""
+    mask = g.table.shape[0] - 1
+    hole = find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
+    slot = hole
+    while True:
+        slot = (slot + 1) & mask
+        other = g.table[slot]
+        if other < 0:
+            break
+        home = _home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
+        if ((slot - home) & mask) >= ((slot - hole) & mask):
+            g.table[hole] = other
+            hole = slot
+    g.table[hole] = -1
+
+
+@kernel
+def rebuild_table(g):  # type: ignore[no-untyped-def]
+    """Fill the (empty) table with all live groups. O(groups)."""
+    for i in range(g.head.shape[0]):
+        k = g.head[i]
+        while k >= 0:
+            g.table[find(g, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])] = k
+            k = g.info[k, NEXT]
+
+
+@kernel
+def release(g, start, log):  # type: ignore[no-untyped-def]
+    """Give a block back. O(1)."""
+    g.members[start] = g.blocks[log]
+    g.blocks[log] = start
+
+
+@kernel
+def claim(g, log):  # type: ignore[no-untyped-def]
+    """A block of 2^log places, or -1 if the member array must grow first. O(log K)."""
+    for have in range(log, N_LOGS):
+        start = g.blocks[have]
+        if start >= 0:
+            g.blocks[have] = g.members[start]
+            while have > log:
+                have -= 1
+                release(g, start + (1 << have), have)
+            return start
+    start = g.meta[TOP]
+    if start + (1 << log) > g.members.shape[0]:
+        return -1
+    g.meta[TOP] = start + (1 << log)
+    return start

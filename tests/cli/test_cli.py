@@ -1,0 +1,271 @@
+"""The command line: what it prints, writes, refuses, and how little `--help` loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from semibandit.cli.main import main
+from semibandit.errors import ParameterError
+from semibandit.policies.catalogue import POLICIES, build_policy, make_policy, parse_policy
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def fits(text: str, width: int = 100) -> bool:
+    return all(len(line) <= width for line in text.splitlines())
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# Help
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("run",), ("report",), ("plot",), ("watch",), ("bench",), ("demo",), ("info",)]
+)
+def test_help_of_every_command(command: tuple[str, ...]) -> None:
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith("Usage:")
+
+
+def test_the_main_help_lists_the_commands() -> None:
+    output = call("--help").output
+    assert [
+        name
+        for name in ("demo", "run", "report", "plot", "watch", "bench", "info")
+        if f"\n  {name} " not in output
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["report", "--help"],
+        ["watch", "--help"],
+        ["bench", "--help"],
+        ["--version"],
+    ],
+)
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from semibandit.cli.main import main\n"
+        f"try:\n    main({arguments!r})\n"
+        "except SystemExit as done:\n    assert not done.code\n"
+        "heavy = [m for m in ('numba', 'numpy', 'matplotlib', 'polars') if m in sys.modules]\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_in_the_options_are_those_of_the_package() -> None:
+    from semibandit.cli import options
+    from semibandit.data import instances
+
+    assert tuple(instances.MATROIDS) == options.MATROIDS
+    assert instances.ENVIRONMENTS == options.ENVIRONMENTS
+
+
+# run
+
+SMALL = ("--arms", "30", "--rank", "3", "--rounds", "200", "--repeats", "2")
+
+
+@pytest.mark.parametrize("matroid", ["uniform", "partition", "laminar", "graphic", "transversal", "linear"])
+def test_run_prints_a_table(matroid: str) -> None:
+    size = ("--arms", "12", "--rank", "5", "--rounds", "60", "--repeats", "2")
+    result = call("run", "--matroid", matroid, *size)
+    assert result.exit_code == 0, result.output
+    assert "regret" in result.output and "cucb" in result.output
+    assert fits(result.output)
+
+
+def test_run_compares_policies_on_the_same_rewards() -> None:
+    result = call("run", *SMALL, "--policy", "cucb", "--policy", "cucb:engine=resolve,clock=exact", "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["instance"] == {"matroid": "uniform", "arms": 30, "rank": 3, "env": "bernoulli", "seed": 0}
+    first, second = told["policies"]
+    assert first["policy"] == "cucb" and second["engine"] == "resolve"
+    assert first["regret"] == second["regret"], "engines make the same decisions"
+    assert first["rounds"] == 200 and first["repeats"] == 2
+
+
+def test_run_is_reproducible_and_one_repeat_has_no_error() -> None:
+    def told(seed: str) -> Any:
+        output = call("run", *SMALL[:-2], "--repeats", "1", "--json", "--seed", seed).stdout
+        return json.loads(output)["policies"][0]
+
+    assert told("4")["regret"] == told("4")["regret"] != told("5")["regret"]
+    assert told("4")["standard_error"] is None
+
+
+def test_run_writes_parquet_and_a_picture() -> None:
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("matplotlib")
+    result = call("run", *SMALL, "--out", "runs.parquet", "--plot", "regret.png")
+    assert result.exit_code == 0, result.output
+    frame = polars.read_parquet("runs.parquet")
+    assert {"policy", "repeat", "round", "regret", "reward"} <= set(frame.columns)
+    assert frame["round"].max() == 200 and frame["repeat"].n_unique() == 2
+    assert Path("regret.png").read_bytes().startswith(PNG)
+    assert "written: runs.parquet" in result.output
+
+
+# Mistakes: one line, exit code 2, no traceback
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known: one of cucb"),
+        (["run", "--policy", "cucb:engin=resolve"], "'engin=resolve' is not an option of cucb"),
+        (["run", "--policy", "cucb:engine=warp"], "engine = 'warp' is not known"),
+        (["run", "--policy", "cucb:exploration=much"], "policy 'cucb:exploration=much'"),
+        (["run", "--arms", "3", "--rank", "4"], "rank = 4 is larger than arms = 3"),
+        (["run", "--matroid", "graphic", "--arms", "100", "--rank", "5"], "has 5 to 15 edges"),
+        (["run", "--out", "runs.csv"], "--out runs.csv: the name should end in .parquet"),
+        (["run", "--plot", "nowhere/regret.png"], "there is no directory nowhere"),
+        (["bench", "--engine", "warp", "--arms", "50"], "engine = 'warp' is not known: one of auto"),
+        (["bench", "--quick"], "--quick goes with --suite"),
+        (["bench", "--from", "missing.json"], "missing.json is not a benchmark result"),
+        (["bench", "--from", "a.json", "--suite"], "--from takes results that exist"),
+        (["bench", "--arms", "20", "--scaling"], "too few to scale"),
+        (["demo", "--out", "picture.txt"], "the name should end in .png"),
+    ],
+)
+def test_mistakes_are_one_clear_line(arguments: list[str], says: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+    assert "Traceback" not in result.output
+    assert len(result.output.strip().splitlines()) <= 2
+
+
+def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from semibandit.cli import files
+
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    for option, name, extra in (("--out", "r.parquet", "results"), ("--plot", "r.png", "plot")):
+        result = call("run", *SMALL, option, name)
+        assert result.exit_code == 2
+        assert f"pip install semibandit[{extra}]" in result.output
+
+
+def test_unknown_command_and_option() -> None:
+    assert call("fly").exit_code == 2
+    assert call("run", "--wings", "2").exit_code == 2
+
+
+# Policies by name
+
+
+def test_policy_options_are_read_as_what_they_look_like() -> None:
+    entry, options = parse_policy("cucb: clock=staircase, step=0.02,exploration=2")
+    assert entry is POLICIES["cucb"]
+    assert options == {"clock": "staircase", "step": 0.02, "exploration": 2}
+    for spec in ("cucb:clock", "cucb:clock=exact,clock=exact", "cucb:seed=3"):
+        with pytest.raises(ParameterError, match="policy 'cucb:"):
+            parse_policy(spec)
+
+
+def test_every_policy_of_the_catalogue_plays_and_is_described() -> None:
+    from semibandit import Uniform
+
+    context = {"horizon": 50, "means": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
+    for name, entry in POLICIES.items():
+        policy = make_policy(name, Uniform(6, 2), seed=1, context=context)
+        assert len(policy.select()) == 2
+        assert entry.name == name and entry.cost and entry.guarantee and entry.reference
+
+
+def test_what_a_policy_needs_comes_from_the_spec_or_the_context() -> None:
+    from semibandit import Uniform
+
+    with pytest.raises(ParameterError, match="faster-cucb:horizon="):
+        make_policy("faster-cucb", Uniform(6, 2))
+    told = make_policy("faster-cucb:horizon=70", Uniform(6, 2), context={"horizon": 50})
+    assert told.describe()["horizon"] == 70
+    with pytest.raises(ParameterError, match="no option 'wings'"):
+        build_policy("cucb", {"wings": 2}, Uniform(6, 2))
+    with pytest.raises(ParameterError, match="policy = 'crow'"):
+        build_policy("crow", {}, Uniform(6, 2))
+
+
+# bench, demo, info
+
+TINY = ("--arms", "80", "--rank", "4", "--rounds", "20", "--repeats", "2", "--seconds", "0.002")
+
+
+def test_bench_prints_a_table_and_writes_json_and_a_picture() -> None:
+    pytest.importorskip("matplotlib")
+    result = call("bench", *TINY, "--json", "b.json", "--plot", "b.png", "--report", "b.md")
+    assert result.exit_code == 0, result.output
+    assert "one-pass scan" in result.stdout and "bare loop" in result.stdout and "p99.9" in result.stdout
+    assert fits(result.stdout)
+    told = json.loads(Path("b.json").read_text())
+    assert told["schema"] == 1 and told["cases"][0]["agree"] is True
+    assert set(told["machine"]) == {"cores", "system", "architecture", "python", "packages"}
+    assert Path("b.png").read_bytes().startswith(PNG)
+    assert "![Time per round of every contender](b.png)" in Path("b.md").read_text()
+    again = call("bench", "--from", "b.json", "--report", "c.md")
+    assert again.exit_code == 0 and again.stdout == result.stdout
+
+
+def test_bench_late_and_scaling() -> None:
+    late = call("bench", *TINY, "--phase", "late", "--late-rounds", "50", "--matroid", "partition")
+    assert late.exit_code == 0, late.output
+    assert "after 50 rounds" in late.stdout
+    over = call("bench", *TINY, "--arms", "400", "--scaling", "--rival", "one-pass scan")
+    assert over.exit_code == 0, over.output
+    assert "exponent" in over.stdout and fits(over.stdout)
+
+
+def test_bench_ends_badly_when_decisions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    from semibandit.bench.array_rivals import Argpartition
+
+    monkeypatch.setattr(Argpartition, "_base", lambda self, lam: np.arange(self.rank, dtype=np.int64))
+    result = call("bench", *TINY)
+    assert result.exit_code == 1
+    assert "DIFFERS" in result.stdout
+
+
+def test_demo_shows_a_table_and_writes_the_picture() -> None:
+    pytest.importorskip("matplotlib")
+    result = call("demo", "--quick")
+    assert result.exit_code == 0, result.output
+    for name in ("uniform", "partition", "laminar", "graphic", "transversal", "linear"):
+        assert f"\n{name} " in result.stdout
+    assert "WARNING" not in result.stdout, "numpy and we decide alike"
+    assert fits(result.stdout)
+    assert Path("demo.png").read_bytes().startswith(PNG)
+
+
+def test_info_names_what_there_is() -> None:
+    result = call("info")
+    assert result.exit_code == 0
+    for word in ("semibandit", "numba", "kernels", "resolve", "kinetic", "cucb", "matplotlib", "polars"):
+        assert word in result.output

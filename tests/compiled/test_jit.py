@@ -1,0 +1,77 @@
+"""The kernel cache: keyed by every source that matters, quiet on the second run, usable where nothing is writeable."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import semibandit
+from semibandit.compiled import jit as _jit
+
+PACKAGE = Path(semibandit.__file__).parent
+
+RUN = """
+import numpy as np, semibandit as sb
+from semibandit.compiled import jit as _jit
+m = sb.Uniform(500, 3)
+sb.simulate(sb.CUCB(m, engine="ENGINE"), sb.Bernoulli(m, np.linspace(0, 1, 500)), 50)
+print(_jit.compiled_now(), _jit.CACHE_DIRECTORY)
+"""
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_every_file_with_a_kernel_is_part_of_the_key():
+    known = set(_jit.kernel_sources())
+    decorated = re.compile(r"^\s*@(njit|kernel|inline_kernel|intrinsic|overload)\b", re.M)
+    holders = {path for path in PACKAGE.rglob("*.py") if decorated.search(path.read_text())}
+    assert len(holders) > 10
+    assert holders <= known
+
+
+def test_importing_compiles_nothing_and_help_needs_no_compiler():
+    code = "import sys, semibandit; print('numba' in sys.modules, 'numpy' in sys.modules)"
+    assert run(code).stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("engine", ["resolve", pytest.param("kinetic", marks=pytest.mark.slow)])
+def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path, engine):
+    code = RUN.replace("ENGINE", engine)
+    first = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path))
+    second = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path))
+    assert int(first.stdout.split()[0]) > 0
+    assert first.stderr.count("compiling kernels") == 1
+    assert int(second.stdout.split()[0]) == 0
+    assert "compiling" not in second.stderr
+    assert str(tmp_path) in second.stdout
+
+
+def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
+    code = "from semibandit.compiled import jit; print(jit.CACHE_DIRECTORY)"
+    plain = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="0").stdout
+    checked = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="1").stdout
+    assert plain != checked
+
+
+def test_an_unusable_cache_directory_is_passed_over(tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("not a directory")
+    result = run(
+        "from semibandit.compiled import jit; print(jit.CACHE_DIRECTORY)",
+        SEMIBANDIT_CACHE_DIR=str(blocker),
+        XDG_CACHE_HOME=str(blocker),
+    )
+    assert "semibandit-" in result.stdout and str(blocker) not in result.stdout

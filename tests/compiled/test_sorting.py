@@ -1,0 +1,97 @@
+"""Bucket sort of keys against numpy, for weights as they come and as they should not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semibandit.compiled.jit import kernel
+from semibandit.compiled.lanes_graphic import first_max, ordered_bits
+from semibandit.compiled.sorting import sort_by_arm, sort_ids, sort_keys
+
+
+def spread(rng: np.random.Generator, n: int) -> Any:
+    return rng.random(n)
+
+
+def ties(rng: np.random.Generator, n: int) -> Any:
+    return rng.integers(0, 3, size=n) / 2.0
+
+
+def infinite(rng: np.random.Generator, n: int) -> Any:
+    return np.where(rng.random(n) < 0.5, np.inf, rng.random(n))
+
+
+def all_infinite(rng: np.random.Generator, n: int) -> Any:
+    return np.full(n, np.inf)
+
+
+def clustered(rng: np.random.Generator, n: int) -> Any:
+    """All but one in one bucket: only the way out is fast."""
+    weights = rng.random(n) * 1e-12
+    weights[rng.integers(n)] = 1e6
+    return weights
+
+
+def huge_and_tiny(rng: np.random.Generator, n: int) -> Any:
+    return rng.choice([-1e308, 1e308, 5e-324, 0.0, -0.0, 1.0], size=n)
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("draw", [spread, ties, infinite, all_infinite, clustered, huge_and_tiny])
+def test_sort_keys(draw: Any) -> None:
+    rng = np.random.default_rng(11)
+    for n in (0, 1, 2, 24, 25, 26, 100, 1000, 3000):
+        weight, arm = draw(rng, n) if n else np.empty(0), rng.permutation(10 * n)[:n]
+        order = np.lexsort((arm, -weight))
+        expected = weight[order], arm[order]
+        w, a = weight.copy(), arm.copy()
+        sort_keys(w, a, n, np.empty(n), np.empty(n, dtype=np.int64), np.empty(n + 300, dtype=np.int64))
+        assert np.array_equal(w, expected[0]) and np.array_equal(a, expected[1])
+
+
+@pytest.mark.bounds
+def test_sort_ids_and_by_arm() -> None:
+    rng = np.random.default_rng(12)
+    for n, top in ((1, 5), (30, 1000), (49, 1), (500, 3), (2000, 10**9)):
+        ids = rng.integers(0, top, size=n)
+        expected = np.sort(ids)
+        weight = rng.random(n)
+        pairs = ids.copy(), weight.copy()
+        stable = np.argsort(ids, kind="stable")
+        spare, count = np.empty(n, dtype=np.int64), np.empty(300, dtype=np.int64)
+        sort_by_arm(pairs[1], pairs[0], n, np.empty(n), spare, count)
+        assert np.array_equal(pairs[0], expected) and np.array_equal(pairs[1], weight[stable])
+        sort_ids(ids, n, spare, count)
+        assert np.array_equal(ids, expected)
+
+
+@kernel
+def _first_max(array, start, lane, value):  # type: ignore[no-untyped-def]
+    return first_max(array, start, lane, value)
+
+
+@kernel
+def _bits(number):  # type: ignore[no-untyped-def]
+    return ordered_bits(number)
+
+
+def test_first_max_is_argmax() -> None:
+    rng = np.random.default_rng(13)
+    for _ in range(200):
+        array = rng.choice([-np.inf, 0.0, 1.0, 2.0, np.inf, rng.random()], size=48)
+        start, lane, value = int(rng.integers(33)), int(rng.integers(-1, 16)), float(rng.integers(3))
+        block = array[start : start + 16].copy()
+        if lane >= 0:
+            block[lane] = value
+        assert _first_max(array, start, lane, value) == start + int(np.argmax(block))
+
+
+def test_ordered_bits_keep_the_order() -> None:
+    numbers = [-np.inf, -1e308, -2.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1.5, 1e308, np.inf]
+    bits = [_bits(x) for x in numbers]
+    for x, b in zip(numbers, bits, strict=True):
+        for y, c in zip(numbers, bits, strict=True):
+            assert (x < y) == (b < c)

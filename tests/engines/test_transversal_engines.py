@@ -1,0 +1,265 @@
+"""The transversal engines in lockstep with re-solving: equal bases, ties included, after every action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semibandit.compiled.jit import kernel
+from semibandit.engines import resolve_engine
+from semibandit.engines.clock import new_clock
+from semibandit.engines.transversal import adaptive
+from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
+from semibandit.engines.transversal.challenger import MOST_SEARCHES, TransversalChallengerEngine
+from semibandit.engines.transversal.matching import MATE, SEARCHES, SOLVES, STALE, lowest_bit
+from semibandit.environments import Bernoulli
+from semibandit.matroids import Transversal, Uniform
+from semibandit.simulation.loop import run_rounds
+from semibandit.testing import check_engine
+from support.random_matroids import random_transversal
+
+pytestmark = pytest.mark.bounds
+
+VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.0, 0.5, 1.0)]
+
+
+def fluttering(matroid: Any, records: Any = None) -> TransversalAdaptiveEngine:
+    """An adaptive engine for which changing parts is free, so that it does so all the time."""
+    engine = TransversalAdaptiveEngine(matroid, records)
+    switch = engine._state.switch
+    switch[adaptive.THERE_AND_BACK] = switch[adaptive.REBUILD] = 0.0
+    switch[adaptive.SOLVE] = 500.0 * (matroid.n_arms % 3)
+    switch[adaptive.GREEDY_ROUND] = 300.0 * (1 + matroid.n_arms % 4)
+    switch[adaptive.PART] = float(matroid.n_arms % 2)
+    return engine
+
+
+MAKERS = {
+    "challenger": TransversalChallengerEngine,
+    "adaptive": TransversalAdaptiveEngine,
+    "fluttering": fluttering,
+}
+
+
+@pytest.mark.parametrize("maker", sorted(MAKERS))
+@pytest.mark.parametrize("seed", range(24))
+def test_small_instances_with_every_operation(maker, seed):
+    rng = np.random.default_rng(100 + seed)
+    for size in (1, 2, 4, 7, 13):
+        matroid, _ = random_transversal(rng, size)
+        check_engine(
+            MAKERS[maker],
+            matroid,
+            operations=30,
+            seed=seed,
+            moving_clock=seed % 3 == 0,
+            values=VALUES[seed % len(VALUES)],
+        )
+
+
+def random_instance(rng: np.random.Generator, n_arms: int, n_right: int) -> Transversal:
+    """Degrees 0 to 5 with repeats, some right nodes much more popular than others."""
+    popular = rng.random(n_right) ** 3
+    popular /= popular.sum()
+    neighbours = [rng.choice(n_right, size=rng.integers(0, 6), p=popular).tolist() for _ in range(n_arms)]
+    neighbours[0] = [0]
+    return Transversal(neighbours, n_right)
+
+
+class Lockstep:
+    """An engine and `resolve` with the same history; `play` and `disturb` compare them after each step."""
+
+    def __init__(self, make: Any, matroid: Transversal, seed: int) -> None:
+        self.matroid, self.rng = matroid, np.random.default_rng(seed)
+        self.fast, self.slow = make(matroid), resolve_engine(matroid)
+        self.late: list[Any] = []
+        self.kind = seed % 3
+
+    def both(self, method: str, *args: Any) -> Any:
+        got, expected = (getattr(engine, method)(*args) for engine in (self.fast, self.slow))
+        np.testing.assert_equal(got, expected)
+        return got
+
+    def rewards(self, n: int) -> Any:
+        if self.kind == 0:
+            return self.rng.integers(0, 2, n).astype(np.float64)
+        return np.full(n, 0.5) if self.kind == 1 else self.rng.random(n)
+
+    def play(self) -> None:
+        arms = self.both("base")
+        heard = self.rng.random(len(arms)) < self.rng.choice([1.0, 0.6])
+        self.late.extend(arms[~heard].tolist())
+        self.both("observe", arms[heard], self.rewards(int(heard.sum())), 0.0, 1.0)
+
+    def disturb(self) -> None:
+        rng, n = self.rng, self.matroid.n_arms
+        what = int(rng.integers(7))
+        if what == 0:
+            self.both("advance", self.fast.lam + float(rng.choice([0.01, 0.2])))
+        elif what == 1 and self.late:
+            arms = np.array(self.late, dtype=np.int64)
+            self.late = []
+            self.both("observe", arms, self.rewards(len(arms)), 0.0, 1.0)
+        elif what == 2:
+            gone = self.fast.deleted
+            self.both(
+                "delete", rng.permutation(np.setdiff1d(np.arange(n), gone))[: rng.integers(1, n // 4 + 2)]
+            )
+        elif what == 3 and len(self.fast.deleted):
+            gone = rng.permutation(self.fast.deleted)
+            self.both("insert", gone[: rng.integers(1, len(gone) + 1)])
+        elif what == 4:
+            self.both("base_excluding", rng.integers(0, n, rng.integers(0, n // 2 + 2)))
+        elif what == 5:
+            arms = rng.choice(n, size=int(rng.integers(1, min(n, 8) + 1)), replace=False)
+            alpha = rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0, np.inf], size=len(arms))
+            self.both("set_weights", arms, alpha, np.where(np.isinf(alpha), 0.0, 0.5))
+        else:
+            arms = rng.integers(0, n, rng.integers(1, n + 20))
+            self.both("observe", arms, self.rewards(len(arms)), 0.0, 1.0)
+        self.both("base")
+
+
+@pytest.mark.parametrize("maker", sorted(MAKERS))
+@pytest.mark.parametrize("seed", range(12))
+def test_medium_instances_in_lockstep(maker, seed):
+    rng = np.random.default_rng(seed)
+    n_right = [3, 20, 63, 64, 65, 130][seed % 6]
+    matroid = random_instance(rng, int(rng.integers(n_right // 2 + 1, 6 * n_right)), n_right)
+    game = Lockstep(MAKERS[maker], matroid, seed)
+    for step in range(60):
+        game.play()
+        if rng.random() < 0.4:
+            game.disturb()
+        if step % 10 == 0:
+            game.fast._check()
+
+
+@pytest.mark.parametrize("maker", sorted(MAKERS))
+def test_all_arms_are_the_base(maker):
+    game = Lockstep(MAKERS[maker], Transversal([[k] for k in range(70)]), 0)
+    for _ in range(10):
+        game.play()
+        game.disturb()
+        game.fast._check()
+
+
+def test_both_ways_of_repair_are_used():
+    matroid = random_instance(np.random.default_rng(5), 600, 80)
+    game = Lockstep(TransversalChallengerEngine, matroid, 2)
+    game.both("advance", 1.0)
+    for _ in range(150):
+        game.play()
+    meta = game.fast._arrays.meta
+    assert meta[SOLVES] > 20 and meta[SEARCHES] > 100
+    assert matroid.rank > MOST_SEARCHES
+
+
+def test_parts_change_with_the_load():
+    """Many exchanges at first, few later: greedy begins, the challengers take over and stay."""
+    rng = np.random.default_rng(0)
+    matroid = Transversal(np.argsort(rng.random((1000, 40)), axis=1)[:, :3])
+    engine = TransversalAdaptiveEngine(matroid)
+    assert engine.part == "greedy"
+    play(engine, Bernoulli(matroid, rng.random(1000), seed=1), 20_000)
+    assert engine.part == "challenger"
+    # A change costs about ten rounds of greedy: so few of them are nothing in 20,000 rounds.
+    assert engine._state.switch[adaptive.CHANGES] < 100
+    # Played arms that fall below all others make every round a busy one.
+    for step in range(100):
+        arms = engine.base()
+        engine.set_weights(arms, -1.0 - step - rng.random(len(arms)), 0.0)
+    assert engine.part == "greedy"
+    engine._check()
+
+
+def play(engine: Any, env: Bernoulli, rounds: int, log: bool = False) -> Any:
+    """The compiled loop with a staircase of 1 %; the played arms if asked for."""
+    rank = engine.matroid.rank
+    played = np.full((rounds if log else 0, rank), -1, dtype=np.int64)
+    clock, totals, ticks = new_clock(1.5, 0.01), np.zeros(2), np.zeros(3, dtype=np.int64)
+    out, rewards = np.zeros(rank, dtype=np.int64), np.zeros(rank)
+    world = (env.kernel_state(), env.means, env.optimal_value)
+    run_rounds(engine._state, clock, *world, 0, rounds, out, rewards, totals, ticks, played)
+    return played
+
+
+@pytest.mark.parametrize(
+    ("maker", "rounds"),
+    [(name, 3000) for name in sorted(MAKERS)]
+    + [pytest.param("adaptive", 100_000, marks=pytest.mark.slow)]
+    + [pytest.param("challenger", 100_000, marks=pytest.mark.slow)],
+)
+def test_long_runs_play_the_same_arms(maker, rounds):
+    rng = np.random.default_rng(8)
+    matroid = Transversal(np.argsort(rng.random((2000, 50)), axis=1)[:, :4])
+    means = rng.random(2000)
+    expected = play(resolve_engine(matroid), Bernoulli(matroid, means, seed=3), rounds, log=True)
+    engine = MAKERS[maker](matroid)
+    np.testing.assert_array_equal(play(engine, Bernoulli(matroid, means, seed=3), rounds, log=True), expected)
+    engine._check()
+
+
+def test_a_quiet_round_touches_nothing():
+    """With bounds in place, playing arms that stay well ahead costs no search."""
+    matroid = Transversal([[r] for r in range(30)] * 4)
+    engine = TransversalChallengerEngine(matroid)
+    alpha = np.repeat([0.9, 0.3, 0.2, 0.1], 30)
+    engine.set_weights(np.arange(120), alpha)
+    base = engine.base()
+    assert base.tolist() == list(range(30))
+    before = engine._arrays.meta.copy()
+    for step in range(20):
+        engine.set_weights(base, 0.9 - 0.02 * step)
+        assert engine.base().tolist() == list(range(30))
+    assert np.array_equal(engine._arrays.meta[[SEARCHES, SOLVES]], before[[SEARCHES, SOLVES]])
+
+
+def test_a_rising_outsider_enters_where_it_beats_the_lightest():
+    """Arm 3 reaches the arms 0 and 1 along 3 - r1 - arm 1 - r0 - arm 0 and replaces the lighter one."""
+    engine = TransversalChallengerEngine(Transversal([[0], [0, 1], [2], [1]]))
+    engine.set_weights(np.arange(4), np.array([0.5, 0.7, 0.9, 0.1]))
+    assert engine.base().tolist() == [0, 1, 2]
+    engine.set_weight(3, 0.6)
+    assert engine.base().tolist() == [1, 2, 3]
+    engine._check()
+    engine.set_weight(0, 0.6)
+    assert engine.base().tolist() == [0, 1, 2]
+    engine._check()
+
+
+def test_large_changes_make_everything_anew():
+    matroid = random_instance(np.random.default_rng(1), 200, 20)
+    for make in (TransversalChallengerEngine, TransversalAdaptiveEngine):
+        engine = make(matroid)
+        engine.base()
+        engine.touch(np.arange(200))
+        tops = engine._arrays if make is TransversalChallengerEngine else engine._tops
+        assert tops.meta[STALE] == 1
+        engine.delete(np.arange(150))
+        engine._check()
+        assert engine.base().min() >= 150
+        engine.delete(np.arange(150, 200))
+        assert engine.base().tolist() == []
+        assert (tops.right[:, MATE] < 0).all()
+        engine.insert(np.arange(200))
+        engine._check()
+        assert np.array_equal(engine.base(), resolve_engine(matroid).base())
+
+
+def test_other_matroids_are_refused():
+    for make in (TransversalChallengerEngine, TransversalAdaptiveEngine):
+        with pytest.raises(TypeError, match="transversal"):
+            make(Uniform(3, 1))
+
+
+@kernel
+def _lowest(word):
+    return lowest_bit(word)
+
+
+def test_lowest_bit():
+    for i in range(64):
+        assert _lowest(np.int64(-1) << np.int64(i)) == i

@@ -1,0 +1,1 @@
+"""Slow oracles that import nothing of the package: the truth that fast code is compared with."""
