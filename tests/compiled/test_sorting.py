@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.lanes_graphic import first_max, ordered_bits
+from semibandit.compiled.lanes import first_max, ordered_bits
 from semibandit.compiled.sorting import sort_by_arm, sort_ids, sort_keys
 
 

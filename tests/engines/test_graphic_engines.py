@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from semibandit.engines import resolve_engine
-from semibandit.engines.clock import new_clock
 from semibandit.engines.graphic.adaptive import (
     AdaptiveEngine,
     ChallengerEngine,
@@ -20,7 +19,7 @@ from semibandit.engines.graphic.state import CHALLENGER, HOT_COLD, MODE, PRIM, c
 from semibandit.environments import Bernoulli, UniformNoise
 from semibandit.errors import ArmError, MatroidError
 from semibandit.matroids import Graphic, Uniform
-from semibandit.simulation.loop import run_rounds
+from support.engine_loop import EngineLoop
 
 PARTS = (ChallengerEngine, HotColdEngine, PrimEngine, AdaptiveEngine)
 
@@ -245,22 +244,6 @@ def test_any_clock(make: Any) -> None:
         oracle.observe(base, rewards, 0.0, 1.0)
 
 
-class Play:
-    """CUCB with a staircase in the compiled loop, every round's arms written down."""
-
-    def __init__(self, make: Any, matroid: Graphic, env: Any) -> None:
-        self.engine, self.env, self.clock, self.t = make(matroid), env, new_clock(1.5, 0.01), 0
-        self.matroid = matroid
-
-    def rounds(self, n: int) -> Any:
-        rank = self.matroid.rank
-        log = np.zeros((n, rank), dtype=np.int64)
-        world = self.env.kernel_state(), self.env.means, self.env.optimal_value
-        scratch = np.zeros(rank, dtype=np.int64), np.zeros(rank), np.zeros(2), np.zeros(3, dtype=np.int64)
-        self.t = run_rounds(self.engine._state, self.clock, *world, self.t, n, *scratch, log)
-        return log
-
-
 def graph_of(n_vertices: int, n_edges: int, seed: int) -> Graphic:
     """A simple random graph."""
     rng = np.random.default_rng(seed)
@@ -276,7 +259,7 @@ def noise(matroid: Graphic, means: Any, seed: int) -> UniformNoise:
 def long_run(make: Any, n_vertices: int, n_edges: int, rounds: int, env: Any = noise) -> Any:
     matroid = graph_of(n_vertices, n_edges, 1)
     means = np.random.default_rng(2).random(n_edges) * 0.6 + 0.2
-    plays = [Play(m, matroid, env(matroid, means, seed=4)) for m in (resolve_engine, make)]
+    plays = [EngineLoop(m(matroid), env(matroid, means, seed=4)) for m in (resolve_engine, make)]
     modes = set()
     for start in range(0, rounds, 1000):
         logs = [play.rounds(min(1000, rounds - start)) for play in plays]

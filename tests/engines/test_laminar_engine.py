@@ -345,19 +345,23 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
 
 def test_in_the_compiled_loop() -> None:
     """The state is known to the generic kernels: same arms as round by round in Python."""
-    from semibandit.engines.kernels import observe_kernel, select_kernel, touch_kernel
+    from semibandit.compiled.handle import by_handle
+    from semibandit.engines.kernels import observe_entry, select_entry, touch_entry
 
     matroid = random_matroid(np.random.default_rng(8), 60)
     one, other = LaminarKineticEngine(matroid), LaminarKineticEngine(matroid)
     assert isinstance(one._state, LaminarKineticState)
+    select, observe, touch = (
+        by_handle(entry, LaminarKineticState) for entry in (select_entry, observe_entry, touch_entry)
+    )
     out = np.empty(matroid.rank, dtype=np.int64)
     for t in range(1, 60):
         lam = float(np.log(t))
-        n = select_kernel(one._state, lam, out)
+        n = select(one._handle, lam, out)
         other.advance(lam)
         np.testing.assert_array_equal(out[:n], other.base())
         rewards = np.arange(n) / n
-        assert observe_kernel(one._state, out[:n].copy(), rewards, 0.0, 1.0) == 0
+        assert observe(one._handle, out[:n].copy(), rewards, 0.0, 1.0) == 0
         other.observe(out[:n].copy(), rewards, 0.0, 1.0)
-    touch_kernel(one._state, np.arange(60))
+    touch(one._handle, np.arange(60))
     one._check()

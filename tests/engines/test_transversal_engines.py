@@ -9,15 +9,14 @@ import pytest
 
 from semibandit.compiled.jit import kernel
 from semibandit.engines import resolve_engine
-from semibandit.engines.clock import new_clock
 from semibandit.engines.transversal import adaptive
 from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
 from semibandit.engines.transversal.challenger import MOST_SEARCHES, TransversalChallengerEngine
 from semibandit.engines.transversal.matching import MATE, SEARCHES, SOLVES, STALE, lowest_bit
 from semibandit.environments import Bernoulli
 from semibandit.matroids import Transversal, Uniform
-from semibandit.simulation.loop import run_rounds
 from semibandit.testing import check_engine
+from support.engine_loop import EngineLoop
 from support.random_matroids import random_transversal
 
 pytestmark = pytest.mark.bounds
@@ -163,7 +162,7 @@ def test_parts_change_with_the_load():
     matroid = Transversal(np.argsort(rng.random((1000, 40)), axis=1)[:, :3])
     engine = TransversalAdaptiveEngine(matroid)
     assert engine.part == "greedy"
-    play(engine, Bernoulli(matroid, rng.random(1000), seed=1), 20_000)
+    EngineLoop(engine, Bernoulli(matroid, rng.random(1000), seed=1)).rounds(20_000)
     assert engine.part == "challenger"
     # A change costs about ten rounds of greedy: so few of them are nothing in 20,000 rounds.
     assert engine._state.switch[adaptive.CHANGES] < 100
@@ -173,17 +172,6 @@ def test_parts_change_with_the_load():
         engine.set_weights(arms, -1.0 - step - rng.random(len(arms)), 0.0)
     assert engine.part == "greedy"
     engine._check()
-
-
-def play(engine: Any, env: Bernoulli, rounds: int, log: bool = False) -> Any:
-    """The compiled loop with a staircase of 1 %; the played arms if asked for."""
-    rank = engine.matroid.rank
-    played = np.full((rounds if log else 0, rank), -1, dtype=np.int64)
-    clock, totals, ticks = new_clock(1.5, 0.01), np.zeros(2), np.zeros(3, dtype=np.int64)
-    out, rewards = np.zeros(rank, dtype=np.int64), np.zeros(rank)
-    world = (env.kernel_state(), env.means, env.optimal_value)
-    run_rounds(engine._state, clock, *world, 0, rounds, out, rewards, totals, ticks, played)
-    return played
 
 
 @pytest.mark.parametrize(
@@ -196,9 +184,11 @@ def test_long_runs_play_the_same_arms(maker, rounds):
     rng = np.random.default_rng(8)
     matroid = Transversal(np.argsort(rng.random((2000, 50)), axis=1)[:, :4])
     means = rng.random(2000)
-    expected = play(resolve_engine(matroid), Bernoulli(matroid, means, seed=3), rounds, log=True)
+    expected = EngineLoop(resolve_engine(matroid), Bernoulli(matroid, means, seed=3)).rounds(rounds)
     engine = MAKERS[maker](matroid)
-    np.testing.assert_array_equal(play(engine, Bernoulli(matroid, means, seed=3), rounds, log=True), expected)
+    np.testing.assert_array_equal(
+        EngineLoop(engine, Bernoulli(matroid, means, seed=3)).rounds(rounds), expected
+    )
     engine._check()
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, IntArray, flat
 from semibandit.bench.start import Start
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.prefetch import prefetch
+from semibandit.compiled.lanes import prefetch
 from semibandit.environments.draw import draw_many
 
 # As the compiled loop does it: so many arms at a time, asked for just before.

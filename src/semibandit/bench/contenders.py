@@ -16,7 +16,8 @@ from semibandit.engines.base import CompiledEngine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError
 from semibandit.policies import CUCB
-from semibandit.simulation.loop import SELECT, UPDATE, run_rounds
+from semibandit.simulation.loop import SELECT, UPDATE
+from semibandit.simulation.run import CompiledRun, compiled_run
 
 WAYS = ("python", "compiled")
 
@@ -58,39 +59,15 @@ class Contender:
 
     def play_compiled(self, n: int, log: IntArray | None = None) -> float:
         """`n` rounds in one kernel, drawing included: seconds of them all. Fills `log` with the arms played."""
-        policy: CUCB = self.player
-        engine: Any = policy._engine
-        if not self._scratch:
-            rank = policy.matroid.rank
-            self._scratch = {
-                "out": np.zeros(rank, dtype=np.int64),
-                "rewards": np.zeros(rank),
-                "totals": np.zeros(2),
-                "ticks": np.zeros(3, dtype=np.int64),
-                "none": np.zeros((0, rank), dtype=np.int64),
-            }
-        s = self._scratch
-        arguments = (
-            engine._state,
-            policy._clock,
-            self.env.kernel_state(),
-            self.env.means,
-            self.env.optimal_value,
-            policy._t,
-            n,
-            s["out"],
-            s["rewards"],
-            s["totals"],
-            s["ticks"],
-            s["none"] if log is None else log,
-        )
         begin = time.perf_counter_ns()
-        t = run_rounds(*arguments)
-        seconds = (time.perf_counter_ns() - begin) * 1e-9
-        policy._t = int(t)
-        engine._lam = policy.confidence_width
-        self.env._round = policy._t
-        return seconds
+        self._run().play(n, log)
+        return (time.perf_counter_ns() - begin) * 1e-9
+
+    def _run(self) -> CompiledRun:
+        if "run" not in self._scratch:
+            self._scratch["run"] = compiled_run(self.player, self.env)
+        run: CompiledRun = self._scratch["run"]
+        return run
 
     def latencies(self, n: int) -> FloatArray:
         """Nanoseconds that select and update took in each of `n` compiled rounds, by the cycle counter.
@@ -98,7 +75,7 @@ class Contender:
         Rounds are run one by one, but what happens between two calls is not counted.
         """
         self.play_compiled(1)
-        ticks = self._scratch["ticks"]
+        ticks = self._run().ticks
         before = ticks.sum()
         seconds = self.play_compiled(n)
         rate = 1e9 * seconds / max(int(ticks.sum() - before), 1)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.bench.greedy_rivals import grow_forest, grow_laminar, grow_matching
 from semibandit.bench.scan_rivals import ascending
+from semibandit.compiled.handle import Bytes1, Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 
 _N_TOUCHED, _STARTED = 0, 1
@@ -27,14 +27,14 @@ class Sorted(NamedTuple):
     `touched` lists arms whose record changed; `row2`, `arm2` are their rows while they are sorted in.
     """
 
-    arm: IntArray
-    row: FloatArray
-    touched: IntArray
-    is_touched: npt.NDArray[np.uint8]
-    arm2: IntArray
-    row2: FloatArray
-    meta: IntArray
-    lam: FloatArray
+    arm: Ints1
+    row: Floats2
+    touched: Ints1
+    is_touched: Bytes1
+    arm2: Ints1
+    row2: Floats2
+    meta: Ints1
+    lam: Floats1
 
 
 def new_sorted(recs: FloatArray) -> Sorted:
@@ -153,38 +153,38 @@ def resort(kept, recs, lam):  # type: ignore[no-untyped-def]
 class KeptForest(NamedTuple):
     """Kruskal over a kept order; see `grow_forest` for the last four."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: Sorted
-    tail: IntArray
-    head: IntArray
-    label: IntArray
-    link: IntArray
-    last: IntArray
-    members: IntArray
+    tail: Ints1
+    head: Ints1
+    label: Ints1
+    link: Ints1
+    last: Ints1
+    members: Ints1
 
 
 class KeptMatching(NamedTuple):
     """Greedy matching over a kept order; see `grow_matching`."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: Sorted
-    start: IntArray
-    right: IntArray
-    owner: IntArray
-    visited: IntArray
-    reached_by: IntArray
-    path: IntArray
+    start: Ints1
+    right: Ints1
+    owner: Ints1
+    visited: Ints1
+    reached_by: Ints1
+    path: Ints1
 
 
 class KeptLaminar(NamedTuple):
     """Family counters over a kept order; see `grow_laminar`."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: Sorted
-    leaf: IntArray
-    parent: IntArray
-    capacity: IntArray
-    used: IntArray
+    leaf: Ints1
+    parent: Ints1
+    capacity: Ints1
+    used: Ints1
 
 
 @kernel
@@ -235,9 +235,9 @@ def _touch(state, arm):  # type: ignore[no-untyped-def]
         kept.meta[_N_TOUCHED] += 1
 
 
-register_state(KeptForest, _select_forest, _touch)
-register_state(KeptMatching, _select_matching, _touch)
-register_state(KeptLaminar, _select_laminar, _touch)
+implement_engine(KeptForest, _select_forest, _touch)
+implement_engine(KeptMatching, _select_matching, _touch)
+implement_engine(KeptLaminar, _select_laminar, _touch)
 
 
 def _zeros(n: int, how_many: int) -> list[IntArray]:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray
 from semibandit.bench.scan_rivals import ascending
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2
 from semibandit.compiled.jit import kernel
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Graphic
 
 #: Beyond this many vertices the matrices outgrow the memory they are worth (24 V^2 bytes).
@@ -19,15 +20,15 @@ MOST_VERTICES = 3000
 class DensePrim(NamedTuple):
     """Matrices over pairs of vertices (alpha = -inf where there is no edge) and scratch space per vertex."""
 
-    recs: FloatArray
-    tail: IntArray
-    head: IntArray
-    alpha: FloatArray
-    beta: FloatArray
-    arm: IntArray
-    outside: IntArray
-    best_weight: FloatArray
-    best_arm: IntArray
+    recs: Floats2
+    tail: Ints1
+    head: Ints1
+    alpha: Floats2
+    beta: Floats2
+    arm: Ints2
+    outside: Ints1
+    best_weight: Floats1
+    best_arm: Ints1
 
 
 @kernel
@@ -85,7 +86,7 @@ def _touch(state, arm):  # type: ignore[no-untyped-def]
     state.beta[v, u] = b
 
 
-register_state(DensePrim, _select, _touch)
+implement_engine(DensePrim, _select, _touch)
 
 
 def is_simple(matroid: Graphic) -> bool:

@@ -36,7 +36,7 @@ class RivalEngine(CompiledEngine):
 
     def __init__(self, matroid: Matroid, records: npt.NDArray[np.void], make: Callable[..., Any]) -> None:
         super().__init__(matroid, records)
-        self._state = make(matroid, self._recs)
+        self._run_on(make(matroid, self._recs))
 
     def _remove(self, ids: IntArray) -> None:
         raise NotImplementedError("rivals know no deletions")

@@ -10,23 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray
+from semibandit.compiled.handle import Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Matroid, Partition
 
 
 class OnePass(NamedTuple):
     """`first[g]` is where group g's heap starts; `group` is empty when there is one group."""
 
-    recs: FloatArray
-    alpha: FloatArray
-    beta: FloatArray
-    group: IntArray
-    first: IntArray
-    filled: IntArray
-    heap_weight: FloatArray
-    heap_arm: IntArray
+    recs: Floats2
+    alpha: Floats1
+    beta: Floats1
+    group: Ints1
+    first: Ints1
+    filled: Ints1
+    heap_weight: Floats1
+    heap_arm: Ints1
 
 
 @kernel
@@ -126,7 +127,7 @@ def _touch(state, arm):  # type: ignore[no-untyped-def]
     state.beta[arm] = state.recs[arm, BETA]
 
 
-register_state(OnePass, _select_one_pass, _touch)
+implement_engine(OnePass, _select_one_pass, _touch)
 
 
 def one_pass(matroid: Matroid, recs: FloatArray) -> OnePass:

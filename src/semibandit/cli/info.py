@@ -26,9 +26,11 @@ def command() -> None:
         ("cores", f"{cores()} usable; {numba.config.NUMBA_NUM_THREADS} threads for parallel kernels"),
     ):
         click.echo(f"{label:<12}{value}")
-    kernels = [path for path in _jit.CACHE_DIRECTORY.rglob("*.nbc")] if _jit.CACHE_DIRECTORY.is_dir() else []
+    kernels = (
+        [path for path in _jit.cache_directory().rglob("*.nbc")] if _jit.cache_directory().is_dir() else []
+    )
     size = sum(path.stat().st_size for path in kernels) / 2**20
-    click.echo(f"{'kernels':<12}{len(kernels)} cached ({size:.1f} MiB) in {_jit.CACHE_DIRECTORY}")
+    click.echo(f"{'kernels':<12}{len(kernels)} cached ({size:.1f} MiB) in {_jit.cache_directory()}")
     if not kernels:
         click.echo(f"{'':<12}the first run compiles them; set SEMIBANDIT_CACHE_DIR to keep them elsewhere")
 

@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray, flat, new_records
-from semibandit.engines.kernels import observe_kernel, select_kernel, touch_kernel
+from semibandit.compiled.handle import by_handle, make_handle
+from semibandit.engines.kernels import (
+    observe_entry,
+    remove_entry,
+    restore_entry,
+    select_entry,
+    touch_all_entry,
+    touch_entry,
+)
 from semibandit.errors import ArmError, ClockError, ParameterError
 from semibandit.matroids import Matroid
 
@@ -171,6 +179,10 @@ class Engine(ABC):
     def touch(self, arms: IntArray) -> None:
         """The records of `arms` (valid ids, possibly repeated or deleted) were changed."""
 
+    def touch_all(self) -> None:
+        """All records were changed."""
+        self.touch(np.arange(self.n_arms, dtype=np.int64))
+
     @abstractmethod
     def _select(self, lam: float) -> IntArray:
         """The base at query (1, lam), ascending, as a fresh array."""
@@ -200,26 +212,45 @@ class Engine(ABC):
 
 
 class CompiledEngine(Engine):
-    """An engine whose state is a NamedTuple of arrays known to `engines.kernels`."""
+    """An engine whose state is a NamedTuple of arrays with kernels told to `engines.kernels.implement_engine`.
+
+    A subclass makes the state and hands it to `_run_on`; the rest is here.
+    """
 
     _state: Any
 
+    def _run_on(self, state: Any) -> None:
+        """Make `state` the state of this engine. Its arrays are changed in place, never replaced."""
+        self._state, self._handle, kind = state, make_handle(state), type(state)
+        self._enter_select = by_handle(select_entry, kind).entry
+        self._enter_observe = by_handle(observe_entry, kind).entry
+
     def touch(self, arms: IntArray) -> None:
-        touch_kernel(self._state, arms)
+        by_handle(touch_entry, type(self._state))(self._handle, arms)
+
+    def touch_all(self) -> None:
+        by_handle(touch_all_entry, type(self._state))(self._handle)
 
     def _select(self, lam: float) -> IntArray:
         out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = select_kernel(self._state, lam, out)
+        n = self._enter_select(self._handle, lam, out)
         return out if n == out.shape[0] else out[:n].copy()
 
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(observe_kernel(self._state, arms, rewards, low, high))
+        return int(self._enter_observe(self._handle, arms, rewards, low, high))
+
+    def _remove(self, ids: IntArray) -> None:
+        by_handle(remove_entry, type(self._state))(self._handle, ids)
+
+    def _restore(self, ids: IntArray) -> None:
+        by_handle(restore_entry, type(self._state))(self._handle, ids)
 
     def memory(self) -> int:
-        return int(_bytes_of(self._state))
+        return int(bytes_of(self._state))
 
 
-def _bytes_of(value: Any) -> int:
+def bytes_of(value: Any) -> int:
+    """Bytes of the arrays of a state, or of one array."""
     if isinstance(value, tuple):
-        return sum(_bytes_of(part) for part in value)
+        return sum(bytes_of(part) for part in value)
     return int(getattr(value, "nbytes", 8))

@@ -1,17 +1,9 @@
-"""Kernel-level contract of an engine, shared by every compiled loop.
+"""The kernels of an engine: what every compiled loop calls, whatever the engine is.
 
-An engine with a compiled state gives two functions for its state's type (a NamedTuple of arrays):
-
-- ``engine_select(state, lam, out) -> n``: brings the maximum-weight base at query (1, lam) up to date, writes
-  its arms ascending into ``out`` and returns how many there are;
-- ``engine_touch(state, arm)``: the record of `arm` was changed by its owner;
-
-and may give a third, for what happens in nearly every round:
-
-- ``engine_touch_answer(state, arms, n)``: the records of all of ``arms[:n]``, the last answer, were changed.
-
-They are generic functions resolved by the type of the state when a loop is compiled, so that one loop
-(`observe`, `run_rounds`) serves every engine and is cached on disk once per engine.
+The state of an engine is a NamedTuple of arrays (`compiled.handle`) with the arm records in `recs`. Its kernels are
+told to `implement_engine`; loops call the generic functions below, which are resolved by the class of the state when a
+loop is compiled. So one loop serves every engine, and an engine that has a state and two kernels runs from Python and
+in compiled simulations.
 """
 
 from __future__ import annotations
@@ -19,78 +11,97 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba.core import types
-from numba.extending import overload
-
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL
-from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.generic import generic, implement
+from semibandit.compiled.jit import Kernel, inline_kernel, kernel
 
 BAD_ARM, BAD_REWARD = 1, 2
 
-# As `_jit.inline_kernel`: the wrapper around an engine's kernel must not cost a call.
-_OPTIONS = {"_nrt": False, "forceinline": True}
 
-
+@generic
 def engine_select(state: Any, lam: float, out: Any) -> int:
-    raise NotImplementedError("only called from compiled code")
+    """Bring the maximum-weight base at query (1, lam) up to date, write its arms ascending into `out`; how many."""
+    raise NotImplementedError("called by kernels only")
 
 
+@generic
 def engine_touch(state: Any, arm: int) -> None:
-    raise NotImplementedError("only called from compiled code")
+    """The record of `arm` was changed by its owner."""
 
 
+@generic
+def engine_touch_many(state: Any, arms: Any) -> None:
+    """The records of `arms`, in any order and perhaps repeated, were changed."""
+
+
+@generic
 def engine_touch_answer(state: Any, arms: Any, n: int) -> None:
-    raise NotImplementedError("only called from compiled code")
+    """The records of all of ``arms[:n]``, the last answer, were changed: what happens in nearly every round."""
 
 
-def register_state(state_class: type, select: Any, touch: Any, touch_answer: Any = None) -> None:
-    """Make `select(state, lam, out)` and `touch(state, arm)` the kernels of states of `state_class`.
+@generic
+def engine_touch_all(state: Any) -> None:
+    """All records were changed."""
 
-    Without ``touch_answer(state, arms, n)`` the arms of an answer are touched one by one.
-    """
 
-    def is_mine(state: Any) -> bool:
-        named: Any = types.BaseNamedTuple  # type: ignore[attr-defined]
-        return isinstance(state, named) and state.instance_class is state_class
+@generic
+def engine_remove(state: Any, arms: Any) -> None:
+    """Take these present, distinct arms out."""
 
-    # numba wants the same, unannotated signature here and in the implementation.
-    @overload(engine_select, jit_options=_OPTIONS)
-    def _select(state, lam, out):  # type: ignore[no-untyped-def]
-        if not is_mine(state):
-            return None
-        return lambda state, lam, out: select(state, lam, out)
 
-    @overload(engine_touch, jit_options=_OPTIONS)
-    def _touch(state, arm):  # type: ignore[no-untyped-def]
-        if not is_mine(state):
-            return None
-        return lambda state, arm: touch(state, arm)
-
-    def one_by_one(state, arms, n):  # type: ignore[no-untyped-def]
-        for i in range(n):
-            touch(state, arms[i])
-
-    def all_at_once(state, arms, n):  # type: ignore[no-untyped-def]
-        touch_answer(state, arms, n)
-
-    @overload(engine_touch_answer, jit_options=_OPTIONS)
-    def _touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
-        if not is_mine(state):
-            return None
-        return one_by_one if touch_answer is None else all_at_once
+@generic
+def engine_restore(state: Any, arms: Any) -> None:
+    """Put these absent, distinct arms back with the weights in their records."""
 
 
 @kernel
-def select_kernel(state, lam, out):  # type: ignore[no-untyped-def]
-    """`engine_select` as an entry point for Python."""
-    return engine_select(state, lam, out)
-
-
-@kernel
-def touch_kernel(state, arms):  # type: ignore[no-untyped-def]
-    """`engine_touch` of each of `arms`, as an entry point for Python."""
+def _touch_many(state, arms):  # type: ignore[no-untyped-def]
     for i in range(arms.shape[0]):
         engine_touch(state, arms[i])
+
+
+@inline_kernel
+def _touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        engine_touch(state, arms[i])
+
+
+@kernel
+def _touch_all(state):  # type: ignore[no-untyped-def]
+    for arm in range(state.recs.shape[0]):
+        engine_touch(state, arm)
+
+
+def implement_engine(
+    state_class: type,
+    select: Kernel,
+    touch: Kernel,
+    *,
+    touch_many: Kernel = _touch_many,
+    touch_answer: Kernel = _touch_answer,
+    touch_all: Kernel = _touch_all,
+    remove: Kernel | None = None,
+    restore: Kernel | None = None,
+) -> None:
+    """Tell which kernels serve states of `state_class`; those with a default are for what can be done faster.
+
+    Without `remove` and `restore` the engine takes arms out and puts them back in Python.
+    """
+    kernels = {
+        engine_select: select,
+        engine_touch: touch,
+        engine_touch_many: touch_many,
+        engine_touch_answer: touch_answer,
+        engine_touch_all: touch_all,
+        engine_remove: remove,
+        engine_restore: restore,
+    }
+    for function, own in kernels.items():
+        if own is not None:
+            implement(function, state_class, own)
+
+
+# -- feedback ----------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -127,14 +138,45 @@ def add_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
         add_reward(recs, arms[i], rewards[i])
 
 
-@kernel
-def observe_kernel(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+# -- entry points for Python, by the handle of a state (`compiled.handle.by_handle`) ------------------------------
+
+
+@inline_kernel
+def select_entry(state, lam, out):  # type: ignore[no-untyped-def]
+    """`engine_select`."""
+    return engine_select(state, lam, out)
+
+
+@inline_kernel
+def touch_entry(state, arms):  # type: ignore[no-untyped-def]
+    """`engine_touch_many`."""
+    engine_touch_many(state, arms)
+
+
+@inline_kernel
+def touch_all_entry(state):  # type: ignore[no-untyped-def]
+    """`engine_touch_all`."""
+    engine_touch_all(state)
+
+
+@inline_kernel
+def remove_entry(state, arms):  # type: ignore[no-untyped-def]
+    """`engine_remove`."""
+    engine_remove(state, arms)
+
+
+@inline_kernel
+def restore_entry(state, arms):  # type: ignore[no-untyped-def]
+    """`engine_restore`."""
+    engine_restore(state, arms)
+
+
+@inline_kernel
+def observe_entry(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
     """Validate a whole batch of feedback, then apply it. Changes records and engine; nothing on error."""
-    recs = state.recs
-    code = check_feedback(recs.shape[0], arms, rewards, low, high)
+    code = check_feedback(state.recs.shape[0], arms, rewards, low, high)
     if code != 0:
         return code
-    for i in range(arms.shape[0]):
-        add_reward(recs, arms[i], rewards[i])
-        engine_touch(state, arms[i])
+    add_rewards(state.recs, arms, rewards)
+    engine_touch_many(state, arms)
     return 0

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Ints1, Whole, Word
 from semibandit.environments.checks import (
     as_arms,
     as_distinct_arms,
@@ -29,13 +30,13 @@ from semibandit.matroids import Matroid
 class EnvironmentState(NamedTuple):
     """What `draw_many` needs, in the order of its arguments; `pulls` is the environment's own memory."""
 
-    kind: int
-    seed: np.uint64
-    scalars: FloatArray
-    params: FloatArray
-    offsets: IntArray
-    values: FloatArray
-    pulls: IntArray
+    kind: Whole
+    seed: Word
+    scalars: Floats1
+    params: Floats1
+    offsets: Ints1
+    values: Floats1
+    pulls: Ints1
 
 
 class Environment(ABC):
@@ -192,6 +193,10 @@ class Environment(ABC):
         twin._pulls = np.zeros_like(self._pulls)
         twin.reset(seed)
         return twin
+
+    def _played_until(self, t: int) -> None:
+        """Compiled rounds have been drawn up to round t."""
+        self._round = t
 
     def kernel_state(self) -> EnvironmentState | None:
         """What a compiled loop needs to draw by itself; None when rewards are made by Python code. O(1)."""

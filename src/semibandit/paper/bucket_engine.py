@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.compiled.handle import Bytes1, Floats2, Ints1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.engines.resolve.scan import sort_ids
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
@@ -52,10 +53,10 @@ class Answer(NamedTuple):
     of them it has accepted; new ones are listed in added[: size[1]].
     """
 
-    base: IntArray
-    added: IntArray
-    mark: npt.NDArray[np.uint8]
-    size: IntArray
+    base: Ints1
+    added: Ints1
+    mark: Bytes1
+    size: Ints1
 
 
 OPEN, AGAIN = 1, 2
@@ -64,39 +65,39 @@ OPEN, AGAIN = 1, 2
 class LaminarBuckets(NamedTuple):
     """Family counters `used`."""
 
-    recs: FloatArray
+    recs: Floats2
     buckets: Buckets
     answer: Answer
-    leaf: IntArray
-    parent: IntArray
-    capacity: IntArray
-    used: IntArray
+    leaf: Ints1
+    parent: Ints1
+    capacity: Ints1
+    used: Ints1
 
 
 class GraphicBuckets(NamedTuple):
     """`ends[arm]`: its two vertices. `label[v]` names the tree of v, `next[v]` goes round the vertices of it."""
 
-    recs: FloatArray
+    recs: Floats2
     buckets: Buckets
     answer: Answer
-    ends: npt.NDArray[np.int32]
-    label: npt.NDArray[np.int32]
-    next: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int32]
+    ends: Shorts2
+    label: Shorts1
+    next: Shorts1
+    size: Shorts1
 
 
 class TransversalBuckets(NamedTuple):
     """Matching `mate` of right nodes to base arms, and scratch of the search."""
 
-    recs: FloatArray
+    recs: Floats2
     buckets: Buckets
     answer: Answer
-    indptr: IntArray
-    indices: IntArray
-    mate: IntArray
-    seen: IntArray
-    came_from: IntArray
-    queue: IntArray
+    indptr: Ints1
+    indices: Ints1
+    mate: Ints1
+    seen: Ints1
+    came_from: Ints1
+    queue: Ints1
 
 
 @kernel
@@ -311,9 +312,9 @@ def _bucket_touch(state, arm):  # type: ignore[no-untyped-def]
             move(state.buckets, arm, new)
 
 
-register_state(LaminarBuckets, _laminar_select, _bucket_touch)
-register_state(GraphicBuckets, _graphic_select, _bucket_touch)
-register_state(TransversalBuckets, _transversal_select, _bucket_touch)
+implement_engine(LaminarBuckets, _laminar_select, _bucket_touch)
+implement_engine(GraphicBuckets, _graphic_select, _bucket_touch)
+implement_engine(TransversalBuckets, _transversal_select, _bucket_touch)
 
 
 class BucketEngine(CompiledEngine):
@@ -346,6 +347,7 @@ class BucketEngine(CompiledEngine):
             self._state = TransversalBuckets(*shared, matroid._indptr, matroid._indices, *scratch)
         else:
             raise TypeError(f"BucketEngine serves {', '.join(SERVES)} matroids, got {matroid!r}")
+        self._run_on(self._state)
         self._restore(np.arange(self.n_arms, dtype=np.int64))
 
     def _remove(self, ids: IntArray) -> None:

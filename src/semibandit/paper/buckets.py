@@ -16,12 +16,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray, IntArray
+from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray
+from semibandit.compiled.handle import Floats1, Ints1, Ints2, Shorts1
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import shift_entries
 from semibandit.engines.kinetic.tournament import shorten
 from semibandit.engines.order.kept import merge_sort
 from semibandit.engines.resolve.scan import sort_ids
@@ -46,18 +45,18 @@ class Buckets(NamedTuple):
     through their first entries.
     """
 
-    bucket_of: IntArray
-    head: IntArray
-    pool: npt.NDArray[np.int32]
-    free: IntArray
-    alpha: FloatArray
-    beta: FloatArray
-    ranked: IntArray
-    weight: FloatArray
-    spare_bucket: IntArray
-    spare_weight: FloatArray
-    real: FloatArray
-    meta: IntArray
+    bucket_of: Ints1
+    head: Ints2
+    pool: Shorts1
+    free: Ints1
+    alpha: Floats1
+    beta: Floats1
+    ranked: Ints1
+    weight: Floats1
+    spare_bucket: Ints1
+    spare_weight: Floats1
+    real: Floats1
+    meta: Ints1
 
 
 def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) -> Buckets:
@@ -88,20 +87,6 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
         real=np.array([0.0, -1.0]),
         meta=np.array([0, 0, n_arms, 0, n_buckets, 0, wide], dtype=np.int64),
     )
-
-
-@intrinsic
-def _shift(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
-    """array[to : to + n] = array[start : start + n], which may overlap, at the speed of memory."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
-        target, source = (builder.gep(data, [args[i]]) for i in (1, 2))
-        cgutils.raw_memmove(builder, target, source, args[3], size)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64, types.int64), codegen
 
 
 @inline_kernel
@@ -138,7 +123,7 @@ def _give_block(buckets, b, c):  # type: ignore[no-untyped-def]
         else:
             block = buckets.meta[TOP]
             buckets.meta[TOP] = block + (SMALLEST << c)
-        _shift(pool, block, first, head[b, SIZE])
+        shift_entries(pool, block, first, head[b, SIZE])
         head[b, BLOCK] = head[b, START] = block
     if old_class >= 0:
         pool[old] = free[old_class]
@@ -208,10 +193,10 @@ def take_out(buckets, arm):  # type: ignore[no-untyped-def]
     b = buckets.bucket_of[arm]
     at, first, size = _find(buckets, b, arm), head[b, START], head[b, SIZE] - 1
     if at - first < first + size - at:
-        _shift(pool, first + 1, first, at - first)
+        shift_entries(pool, first + 1, first, at - first)
         head[b, START] = first + 1
     else:
-        _shift(pool, at, at + 1, first + size - at)
+        shift_entries(pool, at, at + 1, first + size - at)
     head[b, SIZE] = size
     c = head[b, CLASS]
     if size == 0:
@@ -237,10 +222,10 @@ def put_in(buckets, arm, b):  # type: ignore[no-untyped-def]
     back = first + size < head[b, BLOCK] + (SMALLEST << head[b, CLASS])
     if front and (not back or at - first < first + size - at):
         at -= 1
-        _shift(pool, first - 1, first, at - first + 1)
+        shift_entries(pool, first - 1, first, at - first + 1)
         head[b, START] = first - 1
     else:
-        _shift(pool, at + 1, at, first + size - at)
+        shift_entries(pool, at + 1, at, first + size - at)
     pool[at] = arm
     head[b, SIZE] = size + 1
     buckets.bucket_of[arm] = b

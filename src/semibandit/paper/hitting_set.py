@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from semibandit.compiled.handle import Floats1, Number, Whole
 from semibandit.compiled.jit import njit
 from semibandit.errors import ParameterError
 from semibandit.paper.rounding import Rounding
@@ -45,14 +46,14 @@ class SlopeTable(NamedTuple):
     to base g; ``copies`` is 1 when the 1/(1+eta) copies take part, else 0.
     """
 
-    power: FloatArray
-    factor: FloatArray
-    place: FloatArray
-    log_scale: float
-    inv_log: float
-    n_alpha: int
-    n_beta: int
-    copies: int
+    power: Floats1
+    factor: Floats1
+    place: Floats1
+    log_scale: Number
+    inv_log: Number
+    n_alpha: Whole
+    n_beta: Whole
+    copies: Whole
 
 
 @njit

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Ints1
 from semibandit.compiled.jit import njit
 from semibandit.paper.hitting_set import HittingSet, SlopeTable, _exponents, neighbour_slopes
 
@@ -29,9 +29,9 @@ class CellFinder(NamedTuple):
     """`offset` ascending in [0, 1); `pair[i]` = a * (n_beta + copies) + b; `ends`: smallest and largest slope."""
 
     table: SlopeTable
-    offset: FloatArray
-    pair: IntArray
-    ends: FloatArray
+    offset: Floats1
+    pair: Ints1
+    ends: Floats1
 
 
 def count_pairs(hitting: HittingSet) -> int:

@@ -13,13 +13,14 @@ they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.compiled.handle import Floats1, Floats2, Ints1
 from semibandit.compiled.jit import inline_kernel, kernel, njit
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.kernels import (
@@ -27,7 +28,7 @@ from semibandit.engines.kernels import (
     check_feedback,
     engine_select,
     engine_touch,
-    register_state,
+    implement_engine,
 )
 from semibandit.matroids import Matroid
 from semibandit.paper.directions import direction_slopes
@@ -64,21 +65,27 @@ class Rules(NamedTuple):
     """
 
     finder: CellFinder
-    alpha_edges: FloatArray
-    beta_edges: FloatArray
-    scale: FloatArray
-    slopes: FloatArray
-    now: FloatArray
-    meta: IntArray
-    last: IntArray
+    alpha_edges: Floats1
+    beta_edges: Floats1
+    scale: Floats1
+    slopes: Floats1
+    now: Floats1
+    meta: Ints1
+    last: Ints1
 
 
-class RoundedState(NamedTuple):
-    """`recs`: counts, sums, features of the arms. `inner`: state of the exact engine over rounded ones."""
+@cache
+def rounded_state(inner: type) -> Any:
+    """The class of states of this engine around an exact engine with states of class `inner`.
 
-    recs: FloatArray
-    rules: Rules
-    inner: Any
+    `recs`: counts, sums, features of the arms. `inner`: state of the exact engine over rounded ones.
+    """
+    made: Any = NamedTuple(  # type: ignore[misc]
+        f"Rounded_{inner.__name__}", [("recs", Floats2), ("rules", Rules), ("inner", inner)]
+    )
+    made.__module__ = inner.__module__
+    implement_engine(made, rounded_select, rounded_touch)
+    return made
 
 
 @lru_cache(maxsize=4)
@@ -217,9 +224,6 @@ def rounded_select(state, lam, out):  # type: ignore[no-untyped-def]
     return n
 
 
-register_state(RoundedState, rounded_select, rounded_touch)
-
-
 class RoundedEngine(Engine):
     """An exact engine behind the rounding of `rules`: bases that are (1+epsilon)-approximate, not exact.
 
@@ -248,9 +252,11 @@ class RoundedEngine(Engine):
         rules.meta[[TOUCHES, MOVES]] = 0
         self.inner: Engine = make_inner(own)
         # None when the inner engine is not compiled: rounds then run one by one.
-        self._state: RoundedState | None = None
+        self._state: Any = None
         if isinstance(self.inner, CompiledEngine):
-            self._state = RoundedState(self._recs, rules, self.inner._state)
+            self._state = rounded_state(cast(Any, type(self.inner._state)))(
+                self._recs, rules, self.inner._state
+            )
 
     def _room(self, n: int) -> IntArray:
         return self._moved if n <= len(self._moved) else np.zeros(n, dtype=np.int64)

@@ -11,6 +11,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.engines.base import as_arms
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.matroids import Matroid
+from semibandit.policies.rounds import CompiledRounds
 
 
 def check_reward_range(reward_range: Any) -> tuple[float, float]:
@@ -129,6 +130,19 @@ class Policy(ABC):
         from semibandit.policies.files import save
 
         save(self, path)
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        """What a compiled simulation plays this policy with (`policies.rounds`), or None where it must go through
+        `select` and `update`. A subclass that overrides one of these is not compiled unless it overrides this too."""
+        return None
+
+    def _ask(self, rounds: int) -> int:
+        """Called before compiled rounds: do what only Python can, say how many of `rounds` may follow. At least 1."""
+        return rounds
+
+    def _played_until(self, t: int) -> None:
+        """Compiled rounds have been played up to round t."""
+        self._t = t
 
     # -- what copying and saving need ------------------------------------------------------------------
 

@@ -23,10 +23,11 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.engines.kernels import check_feedback
-from semibandit.environments.base import Environment
+from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy, explain
+from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
 
@@ -76,6 +77,15 @@ class CostPolicy(Policy):
             raise explain(code, arms, rewards, self.n_arms, low, high)
         # Rounding may miss the end of the range by a hair.
         self.inner._update(arms, np.clip((low + high) - rewards, low, high))
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return self.inner.compiled_rounds()
+
+    def _ask(self, rounds: int) -> int:
+        return self.inner._ask(rounds)
+
+    def _played_until(self, t: int) -> None:
+        self.inner._played_until(t)
 
     def delete(self, arms: Any) -> None:
         """As the policy inside."""
@@ -148,6 +158,13 @@ class CostEnvironment(Environment):
         costs = self._inner._draw(arms, t)
         self._settle()
         return costs
+
+    def kernel_state(self) -> EnvironmentState | None:
+        return self._inner.kernel_state()
+
+    def _played_until(self, t: int) -> None:
+        super()._played_until(t)
+        self._inner._played_until(t)
 
     def regret(self, arms: Any) -> float:
         """What a round with `arms` costs more, in expectation, than the cheapest base. O(D)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from semibandit.engines.clock import CURRENT
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy, explain
+from semibandit.policies.rounds import ClockRounds, CompiledRounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
 
@@ -40,6 +42,26 @@ class RecordPolicy(Policy):
         code = self._engine.observe(arms, rewards, low, high)
         if code:
             raise explain(code, arms, rewards, self.n_arms, low, high)
+
+    def _played_until(self, t: int) -> None:
+        self._t = t
+        self._engine._lam = self.confidence_width
+
+    @cached_property
+    def _clock_rounds(self) -> dict[int, CompiledRounds]:
+        return {}
+
+    def _rounds_of(self, engine: Engine) -> CompiledRounds | None:
+        """Rounds in which `engine` is asked at the width of the clock, if it is compiled."""
+        state = getattr(engine, "_state", None)
+        if state is None:
+            return None
+        known = self._clock_rounds.get(id(state))
+        if known is None:
+            known = CompiledRounds(ClockRounds(self._clock), state)
+            self._clock_rounds.clear()
+            self._clock_rounds[id(state)] = known
+        return known
 
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept. Cost of an update each."""

@@ -1,17 +1,11 @@
-"""The compiled loop: policy and environment in one kernel, O(D) bookkeeping a round."""
+"""The compiled loop: policy, engine and environment in one kernel, O(D) bookkeeping a round."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba.core import types
-from numba.extending import intrinsic
-
-from semibandit.compiled.jit import kernel
-from semibandit.compiled.prefetch import prefetch
-from semibandit.engines.clock import tick
-from semibandit.engines.kernels import add_reward, engine_select, engine_touch_answer
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import cycles, prefetch
 from semibandit.environments.draw import draw_many
+from semibandit.policies.rounds import ASK, policy_select, policy_update
 
 REGRET, REWARD = 0, 1
 SELECT, DRAW, UPDATE = 0, 1, 2
@@ -21,70 +15,58 @@ _AHEAD = 64
 _MANY = 20_000
 
 
-@intrinsic
-def cycles(typingctx: Any) -> Any:
-    """The processor's cycle counter: cheap enough to tell select from update in rounds of 100 ns."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        from llvmlite import ir
-
-        function_type = ir.FunctionType(ir.IntType(64), [])
-        name = "llvm.readcyclecounter"
-        function = builder.module.globals.get(name)
-        if function is None:
-            function = ir.Function(builder.module, function_type, name)
-        return builder.call(function, [])
-
-    return types.int64(), codegen
+@inline_kernel
+def draw_ahead(env, means, arms, t, rewards, many):  # type: ignore[no-untyped-def]
+    """Draw the rewards of `arms`; (sum of their means, sum of the rewards). Changes the environment. O(len(arms))."""
+    per_arm = env.params.shape[0] // means.shape[0]
+    value = 0.0
+    reward = 0.0
+    for begin in range(0, arms.shape[0], _AHEAD):
+        end = min(begin + _AHEAD, arms.shape[0])
+        part, drawn = arms[begin:end], rewards[begin:end]
+        if many:
+            for j in range(end - begin):
+                prefetch(env.pulls, part[j])
+                prefetch(env.params, part[j] * per_arm)
+                prefetch(means, part[j])
+        draw_many(
+            env.kind, env.seed, env.scalars, env.params, env.offsets, env.values, env.pulls, part, t, drawn
+        )
+        for j in range(end - begin):
+            value += means[part[j]]
+            reward += drawn[j]
+    return value, reward
 
 
 @kernel
-def run_rounds(state, clock, env, means, optimal, t, n_rounds, out, rewards, totals, ticks, log):  # type: ignore[no-untyped-def]
-    """Play rounds t + 1 .. t + n_rounds. Changes the engine, the clock, the environment's counters,
-    `totals` (cumulative regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of arms
-    a round, if it has rows)."""
-    recs = state.recs
-    n_arms = recs.shape[0]
-    per_arm = env.params.shape[0] // n_arms
+def run_rounds(own, engine, env, means, optimal, mirror, t, n_rounds, out, rewards, totals, ticks, log):  # type: ignore[no-untyped-def]
+    """Play rounds t + 1 .. t + n_rounds, fewer if the policy must be asked before. Returns the last round played.
+
+    `mirror`: (sum of the ends of the range, low end, high end) if the policy is told costs, else empty; a cost c is the
+    reward ``low + high - c``. Changes the policy, its engine, the environment's counters, `totals` (cumulative
+    regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of arms a round, if it has rows).
+    """
+    many = engine.recs.shape[0] > _MANY
     start = cycles()
     for i in range(n_rounds):
+        n = policy_select(own, engine, t + 1, out)
+        if n == ASK:
+            break
         t += 1
-        lam = tick(clock, t)
-        n = engine_select(state, lam, out)
         selected = cycles()
-        value = 0.0
-        reward = 0.0
-        for begin in range(0, n, _AHEAD):
-            end = min(begin + _AHEAD, n)
-            arms, drawn_now = out[begin:end], rewards[begin:end]
-            if n_arms > _MANY:
-                for j in range(end - begin):
-                    prefetch(env.pulls, arms[j])
-                    prefetch(env.params, arms[j] * per_arm)
-                    prefetch(means, arms[j])
-            draw_many(
-                env.kind,
-                env.seed,
-                env.scalars,
-                env.params,
-                env.offsets,
-                env.values,
-                env.pulls,
-                arms,
-                t,
-                drawn_now,
-            )
-            for j in range(end - begin):
-                value += means[arms[j]]
-                reward += drawn_now[j]
+        value, reward = draw_ahead(env, means, out[:n], t, rewards, many)
         if i < log.shape[0]:
             for j in range(n):
                 log[i, j] = out[j]
+        lost = optimal - value
+        if mirror.shape[0] > 0:
+            lost = -lost
+            for j in range(n):
+                # Rounding may miss the end of the range by a hair.
+                rewards[j] = min(max(mirror[0] - rewards[j], mirror[1]), mirror[2])
         drawn = cycles()
-        for j in range(n):
-            add_reward(recs, out[j], rewards[j])
-        engine_touch_answer(state, out, n)
-        totals[REGRET] += optimal - value
+        policy_update(own, engine, out, rewards, n)
+        totals[REGRET] += lost
         totals[REWARD] += reward
         ticks[SELECT] += selected - start
         ticks[DRAW] += drawn - selected

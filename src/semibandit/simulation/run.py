@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.engines.base import CompiledEngine
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.environments import Environment
+from semibandit.environments.base import EnvironmentState
 from semibandit.errors import ParameterError
-from semibandit.policies import CUCB, FasterCUCB, Policy
+from semibandit.policies.base import Policy
+from semibandit.policies.rounds import CompiledRounds
 from semibandit.simulation.loop import REGRET, REWARD, SELECT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
 
@@ -48,16 +50,16 @@ def simulate(
     """
     _check_run(policy, env, rounds, record_every, path)
     marks = checkpoints(rounds, record_every)
-    compiled = _can_compile(policy, env)
-    if path == "compiled" and not compiled:
+    compiled = None if path == "stepwise" else compiled_run(policy, env)
+    if path == "compiled" and compiled is None:
         raise ParameterError(
-            "path = 'compiled' needs a built-in policy with a compiled engine and a built-in environment"
+            "path = 'compiled' needs a policy and an environment that offer compiled rounds, as built-in ones do"
         )
     log = np.full((rounds if record_arms else 0, policy.matroid.rank), -1, dtype=np.int64)
     bar = _Bar(rounds, policy.name, progress)
     try:
-        if compiled and path != "stepwise":
-            result = _compiled(policy, env, marks, log, bar)
+        if compiled is not None:
+            result = _compiled(compiled, marks, log, bar)
         else:
             result = _stepwise(policy, env, marks, log, bar)
     finally:
@@ -150,40 +152,79 @@ def _marks_fit(record_every: Any, rounds: int) -> bool:
     return all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 1 <= n <= most for n in every)
 
 
-def _can_compile(policy: Policy, env: Environment) -> bool:
-    if env.kernel_state() is None:
-        return False
-    if isinstance(policy, FasterCUCB):
-        return type(policy) is FasterCUCB and policy._compiled()
-    if type(policy) is not CUCB or policy.schedule is not None or policy._levels is not None:
-        return False
-    return isinstance(policy._engine, CompiledEngine)
+class CompiledRun:
+    """A policy and an environment that play whole rounds in one kernel. Made by `compiled_run`."""
 
+    def __init__(self, policy: Policy, env: Environment, world: EnvironmentState) -> None:
+        self.policy, self.env = policy, env
+        rank = policy.matroid.rank
+        low, high = policy.reward_range
+        self.totals, self.ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
+        self._world = world, make_handle(world)
+        self._mirror = np.array([low + high, low, high] if policy.objective == "min" else [])
+        self._out, self._rewards = np.zeros(rank, dtype=np.int64), np.zeros(rank)
+        self._no_log = np.zeros((0, rank), dtype=np.int64)
+        self._rounds: CompiledRounds | None = None
 
-def _compiled(
-    policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
-) -> SimulationResult:
-    assert isinstance(policy, (CUCB, FasterCUCB))
-    world = env.kernel_state()
-    means, optimal = env.means, env.optimal_value
-    out = np.zeros(policy.matroid.rank, dtype=np.int64)
-    rewards = np.zeros(policy.matroid.rank)
-    totals, ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
+    def _open(self, rounds: CompiledRounds | None) -> None:
+        if rounds is None:
+            raise RuntimeError(f"{self.policy!r} offers compiled rounds no longer")
+        self._rounds = rounds
+        self._own, self._engine = make_handle(rounds.own), make_handle(rounds.engine)
+        kinds = type(rounds.own), type(rounds.engine), type(self._world[0])
+        self._run = by_handle(run_rounds, *kinds).entry
 
-    def play(n: int, done: int) -> None:
-        end = done + n
+    def play(self, n: int, log: IntArray | None = None) -> None:
+        """Play `n` rounds; rows of `log`, if there are any, become the arms played."""
+        policy, log = self.policy, self._no_log if log is None else log
+        done = stuck = 0
         while True:
-            # A policy may change its engine between two rounds, FasterCUCB at its horizon.
-            part = policy._stretch(end - done) if isinstance(policy, FasterCUCB) else end - done
-            engine: Any = policy._engine
-            rows = log[done : done + part]
-            arguments = (means, optimal, policy._t, part, out, rewards, totals, ticks, rows)
-            policy._t = int(run_rounds(engine._state, policy._clock, world, *arguments))
-            done += part
-            if done == end:
-                break
+            part = policy._ask(n - done)
+            rounds = policy.compiled_rounds()
+            if rounds is not self._rounds:
+                self._open(rounds)
+            t = policy.t
+            played = (
+                int(
+                    self._run(
+                        self._own,
+                        self._engine,
+                        self._world[1],
+                        self.env.means,
+                        self.env.optimal_value,
+                        self._mirror,
+                        t,
+                        part,
+                        self._out,
+                        self._rewards,
+                        self.totals,
+                        self.ticks,
+                        log[done : done + part],
+                    )
+                )
+                - t
+            )
+            policy._played_until(t + played)
+            self.env._played_until(t + played)
+            done += played
+            stuck = 0 if played else stuck + 1
+            if done >= n:
+                return
+            if stuck == 3:
+                raise RuntimeError(f"{policy!r} asks to be asked and then asks again")
 
-    play(0, 0)  # compiles or loads the kernel before any clock runs
+
+def compiled_run(policy: Policy, env: Environment) -> CompiledRun | None:
+    """Policy and environment as one kernel, or None where one of them offers none."""
+    world = env.kernel_state()
+    if world is None or policy.compiled_rounds() is None:
+        return None
+    return CompiledRun(policy, env, world)
+
+
+def _compiled(run: CompiledRun, marks: IntArray, log: IntArray, bar: _Bar) -> SimulationResult:
+    totals, ticks = run.totals, run.ticks
+    run.play(0)  # compiles or loads the kernel before any clock runs
     regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
     done, chunk = 0, 64
     spent_select = spent_update = 0.0
@@ -192,7 +233,7 @@ def _compiled(
             n = int(min(chunk, mark - done))
             before = ticks.copy()
             begin = time.perf_counter_ns()
-            play(n, done)
+            run.play(n, log[done : done + n])
             seconds = (time.perf_counter_ns() - begin) * 1e-9
             used = ticks - before
             if used.sum() > 0:
@@ -208,10 +249,8 @@ def _compiled(
             bar.at(done)
         regret[i], reward[i] = totals[REGRET], totals[REWARD]
         select_seconds[i], update_seconds[i] = spent_select, spent_update
-    policy._engine._lam = policy.confidence_width
-    env._round = policy._t
     return SimulationResult(
-        policy.name, marks, regret, reward, select_seconds, update_seconds, path="compiled"
+        run.policy.name, marks, regret, reward, select_seconds, update_seconds, path="compiled"
     )
 
 

@@ -8,19 +8,18 @@ clock: a new lam costs O(K).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import make_handle
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.base import CompiledEngine
+from semibandit.engines.base import CompiledEngine, bytes_of
 from semibandit.engines.graphic.challenger import challenger_solve, list_if_beaten
 from semibandit.engines.graphic.changeover import enter_challenger, leave_challenger
 from semibandit.engines.graphic.check import check_state
 from semibandit.engines.graphic.hotcold import answer_from_pool, cool_down, hot_cold_solve
-from semibandit.engines.graphic.open import call_solver, flat_arrays, forest_handle, open_forest
 from semibandit.engines.graphic.prim import leave_prim, prim_build, prim_forest, prim_set
 from semibandit.engines.graphic.rows import (
     ABSENT,
@@ -68,9 +67,10 @@ from semibandit.engines.graphic.state import (
     WORK,
     ForestState,
     new_state,
+    open_forest,
     search_cost,
 )
-from semibandit.engines.kernels import add_rewards, check_feedback, register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Graphic, Matroid
 
 # What things cost in nanoseconds (measured; only ratios matter): an edge of the pool in a pass, a vertex in a busy
@@ -190,7 +190,7 @@ def forest_select(forest, lam, out):  # type: ignore[no-untyped-def]
     meta = state.meta
     meta[STAY] += 1
     if meta[DIRTY] == 1 or lam != state.real[LAM]:
-        n = call_solver(handle, lam, out.shape[0])
+        n = solve_forest(handle, lam, out.shape[0])
     else:
         n = meta[N_SORTED]
     for i in range(n):
@@ -240,9 +240,9 @@ def forest_touch(forest, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forest_remove(handle, arms):  # type: ignore[no-untyped-def]
+def forest_remove(forest, arms):  # type: ignore[no-untyped-def]
     """Take present arms out of the ground set. O(16 log degree) each."""
-    state = open_forest(handle)
+    state = open_forest(forest.handle)
     edge, meta = state.rows.edge, state.meta
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -264,8 +264,9 @@ def forest_remove(handle, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forest_restore(handle, arms):  # type: ignore[no-untyped-def]
+def forest_restore(forest, arms):  # type: ignore[no-untyped-def]
     """Put absent arms back with the weights in their records. O(V + 16 log degree each)."""
+    handle = forest.handle
     state = open_forest(handle)
     edge, meta, vertex = state.rows.edge, state.meta, state.vertex
     for v in range(vertex.shape[0]):
@@ -284,7 +285,33 @@ def forest_restore(handle, arms):  # type: ignore[no-untyped-def]
             _touch_cold(handle, arm)
 
 
-register_state(ForestState, forest_select, forest_touch)
+@kernel
+def forest_touch_all(forest):  # type: ignore[no-untyped-def]
+    """Let the next round read all weights again. O(1) now."""
+    meta = open_forest(forest.handle).meta
+    meta[STALE] = meta[DIRTY] = 1
+
+
+@kernel
+def forest_touch_many(forest, arms):  # type: ignore[no-untyped-def]
+    """Arm by arm, or all weights anew where that is cheaper."""
+    n_arms, rank = forest.recs.shape[0], open_forest(forest.handle).sorted_base.shape[0]
+    if arms.shape[0] > max(n_arms // 16, rank) + 64:
+        forest_touch_all(forest)
+    else:
+        for i in range(arms.shape[0]):
+            forest_touch(forest, arms[i])
+
+
+implement_engine(
+    ForestState,
+    forest_select,
+    forest_touch,
+    touch_many=forest_touch_many,
+    touch_all=forest_touch_all,
+    remove=forest_remove,
+    restore=forest_restore,
+)
 
 
 class AdaptiveEngine(CompiledEngine):
@@ -314,36 +341,10 @@ class AdaptiveEngine(CompiledEngine):
             raise TypeError(f"{type(self).__name__} serves graphic matroids, got {matroid!r}")
         ends = matroid._tail, matroid._head
         self._arrays = new_state(self._recs, *ends, matroid.n_vertices, matroid.rank, self._policy)
-        self._state: Any = ForestState(self._recs, forest_handle(self._arrays, solve_forest))
-
-    def _many(self, n: int) -> bool:
-        """Whether reading all weights again is cheaper than touching n arms."""
-        return n > max(self.n_arms // 16, self.matroid.rank) + 64
-
-    def touch(self, arms: IntArray) -> None:
-        if self._many(len(arms)):
-            self._arrays.meta[[STALE, DIRTY]] = 1
-        else:
-            super().touch(arms)
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        if not self._many(len(arms)):
-            return super().observe(arms, rewards, low, high)
-        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
-        if code == 0:
-            add_rewards(self._recs, arms, rewards)
-            self._arrays.meta[[STALE, DIRTY]] = 1
-        return code
+        self._run_on(ForestState(self._recs, make_handle(self._arrays)))
 
     def memory(self) -> int:
-        held = (*flat_arrays(self._arrays), self._state.handle)
-        return sum(int(array.nbytes) for array in held)
-
-    def _remove(self, ids: IntArray) -> None:
-        forest_remove(self._state.handle, ids)
-
-    def _restore(self, ids: IntArray) -> None:
-        forest_restore(self._state.handle, ids)
+        return bytes_of(self._arrays) + bytes_of(self._state.handle)
 
     def _check(self) -> None:
         check_state(self._arrays, self._is_deleted(np.arange(self.n_arms)))

@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes_graphic import LANE_BITS, LANES
-from semibandit.engines.graphic.open import open_forest
+from semibandit.compiled.lanes import LANE_BITS, LANES
 from semibandit.engines.graphic.rows import (
     ABSENT,
     BASE,
@@ -53,6 +52,7 @@ from semibandit.engines.graphic.state import (
     TREE_ARM,
     WORK,
     merge_base,
+    open_forest,
 )
 
 # Columns of `queue`: two walks (vertex, the half-edge that leads back), or one order of the whole forest.

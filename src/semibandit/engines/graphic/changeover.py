@@ -6,7 +6,6 @@ import numpy as np
 
 from semibandit.compiled.jit import kernel
 from semibandit.engines.graphic.challenger import BACK_A, DEPTH, PARENT, WALK_A, link
-from semibandit.engines.graphic.open import open_forest
 from semibandit.engines.graphic.rows import COLD, FLAG, HEAD, HOT, PLACE, TAIL, TREE, beats, put
 from semibandit.engines.graphic.state import (
     ALL_TOUCHED,
@@ -25,6 +24,7 @@ from semibandit.engines.graphic.state import (
     POOL_IN,
     POOL_TAIL,
     TREE_ARM,
+    open_forest,
 )
 
 

@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes_graphic import prefetch
+from semibandit.compiled.lanes import prefetch_to_write as prefetch
 from semibandit.compiled.sorting import sort_keys
-from semibandit.engines.graphic.open import open_forest
 from semibandit.engines.graphic.rows import (
     BASE,
     COLD,
@@ -52,6 +51,7 @@ from semibandit.engines.graphic.state import (
     SIZE,
     WARMED,
     merge_base,
+    open_forest,
 )
 
 # How many edges a failing vertex warms up in the first pass; doubled in each further pass of the round.

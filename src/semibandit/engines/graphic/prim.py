@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes_graphic import ordered_bits
-from semibandit.engines.graphic.open import open_forest
+from semibandit.compiled.lanes import ordered_bits
 from semibandit.engines.graphic.rows import ABSENT, COLD, HEAD, HOT, PLACE, TAIL, weight_of
 from semibandit.engines.graphic.state import (
     ALL_TOUCHED,
@@ -22,6 +21,7 @@ from semibandit.engines.graphic.state import (
     POOL_HEAD,
     POOL_IN,
     POOL_TAIL,
+    open_forest,
 )
 
 # Keys of vertices that joined already, of vertices no edge leads to, and of pairs without an edge: the last two must

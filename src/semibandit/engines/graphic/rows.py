@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes_graphic import LANE_BITS, LANES, first_max, prefetch
+from semibandit.compiled.lanes import LANE_BITS, LANES, first_max
+from semibandit.compiled.lanes import prefetch_to_write as prefetch
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -41,15 +43,15 @@ class Rows(NamedTuple):
     winner of the whole row is (`level[v]`, `level_arm[v]`). Each level is padded to a multiple of 16.
     """
 
-    edge: Int32Array
-    slot_weight: FloatArray
-    slot_arm: Int32Array
-    slot_to: Int32Array
-    node_weight: FloatArray
-    node_arm: Int32Array
-    row: Int32Array
-    level: FloatArray
-    level_arm: Int32Array
+    edge: Shorts2
+    slot_weight: Floats1
+    slot_arm: Shorts1
+    slot_to: Shorts1
+    node_weight: Floats1
+    node_arm: Shorts1
+    row: Shorts2
+    level: Floats1
+    level_arm: Shorts1
 
 
 def _padded(n: Any) -> Any:

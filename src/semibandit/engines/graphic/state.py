@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.sorting import sort_ids
 from semibandit.engines.graphic.rows import BASE, Int32Array, Rows, aligned, new_rows
@@ -52,36 +53,39 @@ class ForestArrays(NamedTuple):
     `parallel` runs round the arms of one pair. `guard` is +inf but for the arms of the tree.
     """
 
-    recs: FloatArray
+    recs: Floats2
     rows: Rows
-    guard: FloatArray
-    vertex: Int32Array
-    pool_weight: FloatArray
-    pool: Int32Array
-    half: Int32Array
-    tree: Int32Array
-    fresh_weight: FloatArray
-    fresh_arm: IntArray
-    spare_weight: FloatArray
-    spare_arm: IntArray
-    count: IntArray
-    list_a: IntArray
-    risen: IntArray
-    changed: IntArray
-    queue: Int32Array
-    matrix: IntArray
-    matrix_arm: Int32Array
-    parallel: Int32Array
-    sorted_base: IntArray
-    meta: IntArray
-    real: FloatArray
+    guard: Floats1
+    vertex: Shorts2
+    pool_weight: Floats1
+    pool: Shorts2
+    half: Shorts2
+    tree: Shorts2
+    fresh_weight: Floats1
+    fresh_arm: Ints1
+    spare_weight: Floats1
+    spare_arm: Ints1
+    count: Ints1
+    list_a: Ints1
+    risen: Ints1
+    changed: Ints1
+    queue: Shorts2
+    matrix: Ints2
+    matrix_arm: Shorts2
+    parallel: Shorts1
+    sorted_base: Ints1
+    meta: Ints1
+    real: Floats1
+
+
+open_forest = opener(ForestArrays)
 
 
 class ForestState(NamedTuple):
-    """What loops pass about: the records, and the addresses of a `ForestArrays` (`graphic_open`)."""
+    """What loops pass about: the records, and the handle of a `ForestArrays`."""
 
-    recs: FloatArray
-    handle: IntArray
+    recs: Floats2
+    handle: Ints1
 
 
 def components(tail: IntArray, head: IntArray, n_vertices: int) -> IntArray:

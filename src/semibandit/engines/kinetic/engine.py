@@ -8,19 +8,18 @@ that ended.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.compiled.handle import make_handle, opener
+from semibandit.arms import ALPHA, BETA
+from semibandit.compiled.handle import Floats1, Floats2, Floats3, Ints1, Ints2
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import ABSENT, LANES
-from semibandit.compiled.prefetch import prefetch
+from semibandit.compiled.lanes import ABSENT, LANES, prefetch
 from semibandit.compiled.sorting import sort_ids, sort_keys
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import add_rewards, check_feedback, register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.kinetic.tournament import (
     FAIL,
     KEY_ALPHA,
@@ -58,26 +57,26 @@ class KineticState(NamedTuple):
     `meta[PLAYED]` says that all of it was touched since, `lam[0]` is its query. The rest is scratch.
     """
 
-    recs: FloatArray
-    leaf: FloatArray
-    node: FloatArray
-    first: IntArray
-    group: IntArray
-    holds: FloatArray
-    arm_of: IntArray
-    position_of: IntArray
-    group_of: IntArray
-    base: IntArray
-    sorted_base: IntArray
-    added: IntArray
-    taken: IntArray
-    weight: FloatArray
-    spare_weight: FloatArray
-    spare_arm: IntArray
-    bins: IntArray
-    stack: IntArray
-    meta: IntArray
-    lam: FloatArray
+    recs: Floats2
+    leaf: Floats3
+    node: Floats3
+    first: Ints2
+    group: Ints2
+    holds: Floats1
+    arm_of: Ints1
+    position_of: Ints1
+    group_of: Ints1
+    base: Ints1
+    sorted_base: Ints1
+    added: Ints1
+    taken: Ints1
+    weight: Floats1
+    spare_weight: Floats1
+    spare_arm: Ints1
+    bins: Ints1
+    stack: Ints2
+    meta: Ints1
+    lam: Floats1
 
 
 @inline_kernel
@@ -406,37 +405,27 @@ def kinetic_restore(state, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    """Validate and apply a batch: path by path when it is small, one rebuild in O(K) when it is large."""
-    recs = state.recs
-    code = check_feedback(recs.shape[0], arms, rewards, low, high)
-    if code != 0:
-        return code
-    add_rewards(recs, arms, rewards)
+def kinetic_touch_many(state, arms):  # type: ignore[no-untyped-def]
+    """Path by path when there are few, one rebuild in O(K) when there are many."""
     if _is_answer(state, arms):
         kinetic_touch_answer(state, arms, arms.shape[0])
-    elif arms.shape[0] > recs.shape[0] // 16 + 64:
+    elif arms.shape[0] > state.recs.shape[0] // 16 + 64:
         kinetic_rebuild(state)
     else:
         for i in range(arms.shape[0]):
             kinetic_touch(state, arms[i])
-    return 0
 
 
-register_state(KineticState, kinetic_select, kinetic_touch, kinetic_touch_answer)
-
-
-_open = opener(KineticState, "f2 f3 f3 i2 i2 f1 i1 i1 i1 i1 i1 i1 i1 f1 f1 i1 i1 i2 i1 f1")
-
-
-@kernel
-def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
-    return kinetic_select(_open(handle), lam, out)
-
-
-@kernel
-def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    return kinetic_observe(_open(handle), arms, rewards, low, high)
+implement_engine(
+    KineticState,
+    kinetic_select,
+    kinetic_touch,
+    touch_many=kinetic_touch_many,
+    touch_answer=kinetic_touch_answer,
+    touch_all=kinetic_rebuild,
+    remove=kinetic_remove,
+    restore=kinetic_restore,
+)
 
 
 class KineticEngine(CompiledEngine):
@@ -498,7 +487,7 @@ class KineticEngine(CompiledEngine):
         )
         leaf[:, KEY_ALPHA, :fanout][inside] = 0.0
         rank = matroid.rank
-        self._state: Any = KineticState(
+        state = KineticState(
             recs=self._recs,
             leaf=leaf,
             node=absent_nodes(root_blocks + int(node_blocks.sum())),
@@ -520,28 +509,8 @@ class KineticEngine(CompiledEngine):
             meta=np.array([shift, 0, 0, 0], dtype=np.int64),
             lam=np.zeros(1),
         )
-        self._handle = make_handle(self._state)
-        kinetic_rebuild(self._state)
-
-    def _select(self, lam: float) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = _select_by_handle(self._handle, lam, out)
-        return out if n == out.shape[0] else out[:n].copy()
-
-    def touch(self, arms: IntArray) -> None:
-        if len(arms) > self.n_arms // 16 + 64:
-            kinetic_rebuild(self._state)
-        else:
-            super().touch(arms)
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
-
-    def _remove(self, ids: IntArray) -> None:
-        kinetic_remove(self._state, ids)
-
-    def _restore(self, ids: IntArray) -> None:
-        kinetic_restore(self._state, ids)
+        self._run_on(state)
+        self.touch_all()
 
     def _check(self) -> None:
         s = self._state

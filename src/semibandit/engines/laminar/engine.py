@@ -41,8 +41,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.compiled.handle import make_handle
+from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.compiled.lanes import ABSENT, LANES
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kinetic.tournament import FAIL, KEY_ALPHA, KEY_BETA, WINNER
@@ -54,11 +53,6 @@ from semibandit.engines.laminar.rounds import (
     N_BASE,
     N_REMOVED,
     LaminarKineticState,
-    laminar_rebuild,
-    laminar_remove,
-    laminar_restore,
-    observe_by_handle,
-    select_by_handle,
 )
 from semibandit.engines.laminar.tree import (
     A_GATE,
@@ -154,7 +148,7 @@ class LaminarKineticEngine(CompiledEngine):
         home, parent, capacity = _thin(matroid._leaf.copy(), matroid._parent.copy(), matroid._capacity.copy())
         tree = new_tree(home, parent, capacity, fanout)
         rank = matroid.rank
-        self._state: Any = LaminarKineticState(
+        state = LaminarKineticState(
             recs=self._recs,
             **tree._asdict(),
             bar=np.zeros((len(tree.family), 2)),
@@ -163,32 +157,18 @@ class LaminarKineticEngine(CompiledEngine):
             meta=np.array([fanout.bit_length() - 1, 0, 0, 0, 0], dtype=np.int64),
             lam=np.zeros(1),
         )
-        self._handle = make_handle(self._state)
         self._loop: npt.NDArray[np.bool_] = capacity[home] == 0
         slot = tree.place & SLOT_MASK
         tree.leaf[slot >> 4, KEY_BETA, slot & 15] = np.where(self._loop, GONE, 0.0)
         tree.leaf[slot >> 4, KEY_ALPHA, slot & 15] = np.where(self._loop, ABSENT, 0.0)
-        laminar_rebuild(self._state)
-
-    def _select(self, lam: float) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = select_by_handle(self._handle, lam, out)
-        return out if n == out.shape[0] else out[:n].copy()
-
-    def touch(self, arms: IntArray) -> None:
-        if len(arms) > self.n_arms // 16 + 64:
-            laminar_rebuild(self._state)
-        else:
-            super().touch(arms)
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(observe_by_handle(self._handle, arms, rewards, low, high))
+        self._run_on(state)
+        self.touch_all()
 
     def _remove(self, ids: IntArray) -> None:
-        laminar_remove(self._state, ids[~self._loop[ids]])
+        super()._remove(ids[~self._loop[ids]])
 
     def _restore(self, ids: IntArray) -> None:
-        laminar_restore(self._state, ids[~self._loop[ids]])
+        super()._restore(ids[~self._loop[ids]])
 
     def _check(self) -> None:
         s = self._state

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.compiled.handle import opener
+from semibandit.arms import ALPHA, BETA
+from semibandit.compiled.handle import Floats1, Floats2, Floats3, Ints1, Ints2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import ABSENT
-from semibandit.engines.kernels import add_rewards, check_feedback, register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.kinetic.tournament import KEY_ALPHA, KEY_BETA, WINNER
 from semibandit.engines.laminar.tree import (
     CAPACITY,
@@ -52,19 +52,19 @@ class LaminarKineticState(NamedTuple):
     BAR_ROUND]`` is the current round. `lam[0]` is the query of the last round.
     """
 
-    recs: FloatArray
-    leaf: FloatArray
-    node: FloatArray
-    link: IntArray
-    family: IntArray
-    place: IntArray
-    arm_of: IntArray
-    queue: IntArray
-    bar: FloatArray
-    arms: IntArray
-    weight: FloatArray
-    meta: IntArray
-    lam: FloatArray
+    recs: Floats2
+    leaf: Floats3
+    node: Floats3
+    link: Ints2
+    family: Ints2
+    place: Ints1
+    arm_of: Ints1
+    queue: Ints1
+    bar: Floats2
+    arms: Ints2
+    weight: Floats2
+    meta: Ints1
+    lam: Floats1
 
 
 @inline_kernel
@@ -305,33 +305,21 @@ def laminar_restore(state, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def laminar_observe(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    """Validate and apply a batch: path by path when it is small, one rebuild in O(K) when it is large."""
-    recs = state.recs
-    code = check_feedback(recs.shape[0], arms, rewards, low, high)
-    if code != 0:
-        return code
-    add_rewards(recs, arms, rewards)
-    if arms.shape[0] > recs.shape[0] // 16 + 64:
+def laminar_touch_many(state, arms):  # type: ignore[no-untyped-def]
+    """Path by path when there are few, one rebuild in O(K) when there are many."""
+    if arms.shape[0] > state.recs.shape[0] // 16 + 64:
         laminar_rebuild(state)
     else:
         for i in range(arms.shape[0]):
             laminar_touch(state, arms[i])
-    return 0
 
 
-register_state(LaminarKineticState, laminar_select, laminar_touch)
-
-_open = opener(LaminarKineticState, "f2 f3 f3 i2 i2 i1 i1 i1 f2 i2 f2 i1 f1")
-
-
-@kernel
-def select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
-    """`laminar_select` as an entry point for Python."""
-    return laminar_select(_open(handle), lam, out)
-
-
-@kernel
-def observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    """`laminar_observe` as an entry point for Python."""
-    return laminar_observe(_open(handle), arms, rewards, low, high)
+implement_engine(
+    LaminarKineticState,
+    laminar_select,
+    laminar_touch,
+    touch_many=laminar_touch_many,
+    touch_all=laminar_rebuild,
+    remove=laminar_remove,
+    restore=laminar_restore,
+)

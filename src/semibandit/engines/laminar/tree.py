@@ -22,8 +22,9 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import inline_kernel, kernel, njit
-from semibandit.compiled.lanes import ABSENT, LANES
-from semibandit.compiled.lanes_part import (
+from semibandit.compiled.lanes import (
+    ABSENT,
+    LANES,
     best_node,
     best_slot,
     certify_nodes,

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.compiled.handle import make_handle
 from semibandit.compiled.jit import kernel
 from semibandit.engines.base import Engine
 from semibandit.engines.kernels import add_rewards, check_feedback
@@ -35,7 +36,6 @@ from semibandit.engines.order.two_runs import (
     new_two_runs,
     update_by_handle,
 )
-from semibandit.engines.transversal.open import state_handle
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 
@@ -137,7 +137,7 @@ class HotColdEngine(Engine):
         # All present arms but the loops, in order as the epoch began, and the first of them as listed by now.
         self._runs = new_two_runs(self.n_arms, matroid.rank)
         self._runs.present[self._is_loop] = False
-        self._runs_handle = state_handle(self._runs)
+        self._runs_handle = make_handle(self._runs)
         self._order = np.zeros(self.n_arms, dtype=np.int64)
         self._listed = np.zeros(3, dtype=np.int64)
         self._most_hot = 4 * (self.reserve + 1) * matroid.rank + 64

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray
+from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1
 from semibandit.compiled.jit import kernel
 
 N_KEPT, N_PENDING, SEEN_LAM_SET = 0, 1, 2
@@ -26,17 +26,17 @@ class KeptOrder(NamedTuple):
     deleted arms. The other arrays are scratch space. `lam[0]` is the query of the kept weights.
     """
 
-    order: IntArray
-    alpha: FloatArray
-    beta: FloatArray
-    weight: FloatArray
-    pending: IntArray
-    flag: npt.NDArray[np.uint8]
-    present: npt.NDArray[np.bool_]
-    scratch_arm: IntArray
-    scratch_weight: FloatArray
-    meta: IntArray
-    lam: FloatArray
+    order: Ints1
+    alpha: Floats1
+    beta: Floats1
+    weight: Floats1
+    pending: Ints1
+    flag: Bytes1
+    present: Flags1
+    scratch_arm: Ints1
+    scratch_weight: Floats1
+    meta: Ints1
+    lam: Floats1
 
 
 def new_kept_order(n_arms: int) -> KeptOrder:

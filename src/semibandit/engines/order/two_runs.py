@@ -12,12 +12,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, FloatArray
+from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1, opener
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import sort_keys
-from semibandit.engines.transversal.open import opener, state_type, types_of
 
 # Entries of `meta`: lengths of the runs, of the list of touched arms; whether there is an order yet; the longest that
 # the short run may become; where in the long run the first arm is that counts.
@@ -35,19 +34,19 @@ class TwoRuns(NamedTuple):
     rest is scratch.
     """
 
-    arm: IntArray
-    weight: FloatArray
-    short_arm: IntArray
-    short_weight: FloatArray
-    place: npt.NDArray[np.uint8]
-    touched: IntArray
-    flag: npt.NDArray[np.uint8]
-    present: npt.NDArray[np.bool_]
-    spare_arm: IntArray
-    spare_weight: FloatArray
-    bins: IntArray
-    meta: IntArray
-    lam: FloatArray
+    arm: Ints1
+    weight: Floats1
+    short_arm: Ints1
+    short_weight: Floats1
+    place: Bytes1
+    touched: Ints1
+    flag: Bytes1
+    present: Flags1
+    spare_arm: Ints1
+    spare_weight: Floats1
+    bins: Ints1
+    meta: Ints1
+    lam: Floats1
 
 
 def new_two_runs(n_arms: int, rank: int) -> TwoRuns:
@@ -220,7 +219,7 @@ def runs_next(runs, i, j):  # type: ignore[no-untyped-def]
     return runs.short_arm[j], i, j + 1
 
 
-open_runs = opener(state_type(TwoRuns, types_of(new_two_runs(1, 1))))
+open_runs = opener(TwoRuns)
 
 
 @kernel

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.arms import IntArray
+from semibandit.compiled.handle import Floats2, Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.order.kept import (
     N_KEPT,
     KeptOrder,
@@ -31,36 +32,36 @@ from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 class LaminarState(NamedTuple):
     """Family counters `used` beside the kept order."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: KeptOrder
-    leaf: IntArray
-    parent: IntArray
-    capacity: IntArray
-    used: IntArray
+    leaf: Ints1
+    parent: Ints1
+    capacity: Ints1
+    used: Ints1
 
 
 class GraphicState(NamedTuple):
     """Union-find `root` (parent pointers) and `size` beside the kept order."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: KeptOrder
-    tail: IntArray
-    head: IntArray
-    root: IntArray
-    size: IntArray
+    tail: Ints1
+    head: Ints1
+    root: Ints1
+    size: Ints1
 
 
 class TransversalState(NamedTuple):
     """Matching `mate` of right nodes to arms beside the kept order; the rest is scratch of the search."""
 
-    recs: FloatArray
+    recs: Floats2
     kept: KeptOrder
-    indptr: IntArray
-    indices: IntArray
-    mate: IntArray
-    seen: IntArray
-    came_from: IntArray
-    queue: IntArray
+    indptr: Ints1
+    indices: Ints1
+    mate: Ints1
+    seen: Ints1
+    came_from: Ints1
+    queue: Ints1
 
 
 @kernel
@@ -203,9 +204,9 @@ def _greedy_touch(state, arm):  # type: ignore[no-untyped-def]
         kept_touch(state.kept, arm)
 
 
-register_state(LaminarState, _laminar_select, _greedy_touch)
-register_state(GraphicState, _graphic_select, _greedy_touch)
-register_state(TransversalState, _transversal_select, _greedy_touch)
+implement_engine(LaminarState, _laminar_select, _greedy_touch)
+implement_engine(GraphicState, _graphic_select, _greedy_touch)
+implement_engine(TransversalState, _transversal_select, _greedy_touch)
 
 
 class GreedyEngine(CompiledEngine):
@@ -231,6 +232,7 @@ class GreedyEngine(CompiledEngine):
             )
         else:
             raise TypeError(f"GreedyEngine serves laminar, graphic and transversal matroids, got {matroid!r}")
+        self._run_on(self._state)
 
     def _remove(self, ids: IntArray) -> None:
         for arm in ids:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.compiled.handle import make_handle, opener
+from semibandit.arms import ALPHA, BETA, IntArray
+from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import observe_kernel, register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Matroid, Partition, Uniform
 
 
@@ -26,15 +26,15 @@ class ScanState(NamedTuple):
     `alpha[k] = -inf` marks an absent arm; `present` tells deleted arms from arms that are there.
     """
 
-    recs: FloatArray
-    alpha: FloatArray
-    beta: FloatArray
-    present: npt.NDArray[np.bool_]
-    group: IntArray
-    start: IntArray
-    size: IntArray
-    heap_weight: FloatArray
-    heap_arm: IntArray
+    recs: Floats2
+    alpha: Floats1
+    beta: Floats1
+    present: Flags1
+    group: Ints1
+    start: Ints1
+    size: Ints1
+    heap_weight: Floats1
+    heap_arm: Ints1
 
 
 @kernel
@@ -173,19 +173,7 @@ def _scan_touch(state, arm):  # type: ignore[no-untyped-def]
         state.beta[arm] = state.recs[arm, BETA]
 
 
-register_state(ScanState, _scan_select, _scan_touch)
-
-_open = opener(ScanState, "f2 f1 f1 b1 i1 i1 i1 f1 i1")
-
-
-@kernel
-def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
-    return _scan_select(_open(handle), lam, out)
-
-
-@kernel
-def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    return observe_kernel(_open(handle), arms, rewards, low, high)
+implement_engine(ScanState, _scan_select, _scan_touch)
 
 
 class ScanEngine(CompiledEngine):
@@ -204,7 +192,7 @@ class ScanEngine(CompiledEngine):
         else:
             raise TypeError(f"ScanEngine serves uniform and partition matroids, got {matroid!r}")
         start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
-        self._state = ScanState(
+        state = ScanState(
             recs=self._recs,
             alpha=self._recs[:, ALPHA].copy(),
             beta=self._recs[:, BETA].copy(),
@@ -215,16 +203,7 @@ class ScanEngine(CompiledEngine):
             heap_weight=np.zeros(int(start[-1])),
             heap_arm=np.zeros(int(start[-1]), dtype=np.int64),
         )
-
-        self._handle = make_handle(self._state)
-
-    def _select(self, lam: float) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = _select_by_handle(self._handle, lam, out)
-        return out if n == out.shape[0] else out[:n].copy()
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
+        self._run_on(state)
 
     def _remove(self, ids: IntArray) -> None:
         self._state.present[ids] = False

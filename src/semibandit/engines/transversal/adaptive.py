@@ -12,16 +12,17 @@ The unit of all costs is a nanosecond of the machine on which they were measured
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, make_handle, opener
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.sorting import sort_ids
-from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import add_rewards, check_feedback, register_state
+from semibandit.engines.base import CompiledEngine, bytes_of
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.order.two_runs import (
     START,
     TwoRuns,
@@ -55,14 +56,6 @@ from semibandit.engines.transversal.matching import (
     seat,
     unseat,
 )
-from semibandit.engines.transversal.open import (
-    array_types,
-    flat_arrays,
-    opener,
-    state_handle,
-    state_type,
-    types_of,
-)
 from semibandit.engines.transversal.tops import RIGHT, inner
 from semibandit.matroids import Matroid, Transversal
 
@@ -82,38 +75,29 @@ N_LAST, SEEN_STEPS, SEEN_SLOTS, SEEN_SOLVES = range(4)
 class GreedyState(NamedTuple):
     """Matching `mate` of right nodes to arms beside the arms in order; the rest is scratch of the search."""
 
-    recs: FloatArray
+    recs: Floats2
     runs: TwoRuns
-    indptr: IntArray
-    indices: IntArray
-    mate: IntArray
-    seen: IntArray
-    came_from: IntArray
-    queue: IntArray
+    indptr: Ints1
+    indices: Ints1
+    mate: Ints1
+    seen: Ints1
+    came_from: Ints1
+    queue: Ints1
 
 
 class TransversalAdaptiveState(NamedTuple):
     """Handles of both parts, the `switch` between them, the `last` answer of greedy, and `seen`: its length and
     the counts of work in `tops` up to the last round."""
 
-    recs: FloatArray
-    tops: IntArray
-    greedy: IntArray
-    last: IntArray
-    seen: IntArray
-    switch: FloatArray
+    recs: Floats2
+    tops: Ints1
+    greedy: Ints1
+    last: Ints1
+    seen: Ints1
+    switch: Floats1
 
 
-open_greedy = opener(
-    state_type(
-        GreedyState,
-        [
-            *array_types("float64:2"),
-            state_type(TwoRuns, types_of(new_two_runs(1, 1))),
-            *array_types("int64:1 int64:1 int64:1 int64:1 int64:1 int64:1"),
-        ],
-    )
-)
+open_greedy = opener(GreedyState)
 
 
 def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
@@ -284,28 +268,17 @@ def _runs_touch_all(handle, arms):  # type: ignore[no-untyped-def]
         runs_touch(runs, arms[i])
 
 
-register_state(TransversalAdaptiveState, adaptive_select, adaptive_touch)
-
-_open = opener(
-    state_type(TransversalAdaptiveState, array_types("float64:2 int64:1 int64:1 int64:1 int64:1 float64:1"))
-)
-
-
 @kernel
-def _select_by_handle(handle, lam, out):  # type: ignore[no-untyped-def]
-    return adaptive_select(_open(handle), lam, out)
-
-
-@kernel
-def _observe_by_handle(handle, arms, rewards, low, high):  # type: ignore[no-untyped-def]
-    """Validate a whole batch of feedback, then apply it."""
-    state = _open(handle)
-    code = check_feedback(state.recs.shape[0], arms, rewards, low, high)
-    if code == 0:
-        add_rewards(state.recs, arms, rewards)
+def adaptive_touch_many(state, arms):  # type: ignore[no-untyped-def]
+    """Arm by arm, or all tournaments anew where that is cheaper."""
+    if state.switch[PART] == CHALLENGER and arms.shape[0] > state.recs.shape[0] // 4 + 16:
+        open_challenger(state.tops).meta[STALE] = 1
+    else:
         for i in range(arms.shape[0]):
             adaptive_touch(state, arms[i])
-    return code
+
+
+implement_engine(TransversalAdaptiveState, adaptive_select, adaptive_touch, touch_many=adaptive_touch_many)
 
 
 class TransversalAdaptiveEngine(CompiledEngine):
@@ -344,35 +317,20 @@ class TransversalAdaptiveEngine(CompiledEngine):
             came_from,
             queue,
         )
-        self._state: Any = TransversalAdaptiveState(
+        state = TransversalAdaptiveState(
             recs=self._recs,
-            tops=state_handle(tops),
-            greedy=state_handle(self._greedy),
+            tops=make_handle(tops),
+            greedy=make_handle(self._greedy),
             last=np.zeros(matroid.rank, dtype=np.int64),
             seen=np.zeros(4, dtype=np.int64),
             switch=new_switch(matroid, len(tops.edge)),
         )
-
-        self._handle = state_handle(self._state)
+        self._run_on(state)
 
     @property
     def part(self) -> str:
         """Which part answers now: "challenger" or "greedy"."""
         return "challenger" if self._state.switch[PART] == CHALLENGER else "greedy"
-
-    def _select(self, lam: float) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = _select_by_handle(self._handle, lam, out)
-        return out if n == out.shape[0] else out[:n].copy()
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(_observe_by_handle(self._handle, arms, rewards, low, high))
-
-    def touch(self, arms: IntArray) -> None:
-        if self._state.switch[PART] == CHALLENGER and is_many(arms, self.n_arms):
-            self._tops.meta[STALE] = 1
-        else:
-            super().touch(arms)
 
     def _remove(self, ids: IntArray) -> None:
         self._move(ids, True)
@@ -392,7 +350,7 @@ class TransversalAdaptiveEngine(CompiledEngine):
 
     def memory(self) -> int:
         shared = self._recs.nbytes + self._tops.indptr.nbytes
-        parts = sum(int(array.nbytes) for state in (self._tops, self._greedy) for array in flat_arrays(state))
+        parts = bytes_of(self._tops) + bytes_of(self._greedy)
         return parts - shared + sum(int(array.nbytes) for array in self._state[1:])
 
     def _check(self) -> None:

@@ -21,15 +21,16 @@ anew: O(edges), a staircase clock is wanted.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, IntArray
+from semibandit.compiled.handle import Floats2, Ints1, make_handle
 from semibandit.compiled.jit import kernel
 from semibandit.engines.base import CompiledEngine
-from semibandit.engines.kernels import register_state
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.resolve.scan import sort_ids
 from semibandit.engines.transversal.check import check_challenger
 from semibandit.engines.transversal.matching import (
@@ -67,7 +68,6 @@ from semibandit.engines.transversal.matching import (
     unseat,
     weigh,
 )
-from semibandit.engines.transversal.open import state_handle
 from semibandit.engines.transversal.resolve import tops_resolve
 from semibandit.engines.transversal.tops import SLOT, build_tops, inner, show
 from semibandit.matroids import Matroid, Transversal
@@ -326,8 +326,8 @@ def challenger_move(handle, arms, remove):  # type: ignore[no-untyped-def]
 class ChallengerState(NamedTuple):
     """What loops over rounds know of the engine."""
 
-    recs: FloatArray
-    handle: IntArray
+    recs: Floats2
+    handle: Ints1
 
 
 @inner
@@ -340,7 +340,7 @@ def _touch(state, arm):  # type: ignore[no-untyped-def]
     challenger_touch(state.handle, arm)
 
 
-register_state(ChallengerState, _select, _touch)
+implement_engine(ChallengerState, _select, _touch)
 
 
 def is_many(arms: IntArray, n_arms: int) -> bool:
@@ -370,7 +370,7 @@ class TransversalChallengerEngine(CompiledEngine):
         if not isinstance(matroid, Transversal):
             raise TypeError(f"TransversalChallengerEngine serves transversal matroids, got {matroid!r}")
         self._arrays = new_challenger_arrays(matroid, self._recs)
-        self._state: Any = ChallengerState(self._recs, state_handle(self._arrays))
+        self._run_on(ChallengerState(self._recs, make_handle(self._arrays)))
 
     def touch(self, arms: IntArray) -> None:
         if is_many(arms, self.n_arms):

@@ -9,21 +9,18 @@ costs O(n_right / 64) for each right node it reaches and never sees an outsider.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba.core import types
-from numba.extending import intrinsic
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.engines.transversal.open import array_types, opener, state_type
+from semibandit.compiled.handle import Bytes1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
+from semibandit.compiled.lanes import lowest_bit
 from semibandit.engines.transversal.tops import (
     FIRST_NODE,
     FIRST_SLOT,
     RIGHT,
     SLOT,
-    Int32Array,
     inner,
     inner_nodes,
     lines_of_weights,
@@ -69,33 +66,25 @@ class ChallengerArrays(NamedTuple):
     `node_weight`, `node_slot`: see `transversal_tops`. `host` is the right node of each base arm.
     """
 
-    recs: FloatArray
-    indptr: IntArray
-    edge: Int32Array
-    arm_of: Int32Array
-    first: IntArray
-    leaf: FloatArray
-    node_weight: FloatArray
-    node_slot: Int32Array
-    host: Int32Array
-    flag: npt.NDArray[np.uint8]
-    right: IntArray
-    lists: IntArray
-    weights: FloatArray
-    bits: IntArray
-    meta: IntArray
-    lam: FloatArray
+    recs: Floats2
+    indptr: Ints1
+    edge: Shorts2
+    arm_of: Shorts1
+    first: Ints2
+    leaf: Floats1
+    node_weight: Floats1
+    node_slot: Shorts1
+    host: Shorts1
+    flag: Bytes1
+    right: Ints2
+    lists: Ints2
+    weights: Floats2
+    bits: Ints2
+    meta: Ints1
+    lam: Floats1
 
 
-open_challenger = opener(
-    state_type(
-        ChallengerArrays,
-        array_types(
-            "float64:2 int64:1 int32:2 int32:1 int64:2 float64:1 float64:1 int32:1 int32:1 uint8:1 int64:2 int64:2 "
-            "float64:2 int64:2 int64:1 float64:1"
-        ),
-    )
-)
+open_challenger = opener(ChallengerArrays)
 
 
 def new_challenger_arrays(matroid: Transversal, recs: FloatArray) -> ChallengerArrays:
@@ -151,18 +140,6 @@ def new_challenger_arrays(matroid: Transversal, recs: FloatArray) -> ChallengerA
 
 def _offsets(sizes: IntArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-
-
-@intrinsic
-def lowest_bit(typingctx: Any, word: Any) -> Any:
-    """Index of the lowest bit set in a word that is not 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        from llvmlite import ir
-
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), codegen
 
 
 @inner

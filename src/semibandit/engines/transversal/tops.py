@@ -32,8 +32,7 @@ FIRST_SLOT, FIRST_NODE = 0, 1
 # Columns of an edge, arm by arm: its right node and its slot there.
 RIGHT, SLOT = 0, 1
 
-# For kernels that only kernels call: leaving out the entry point from Python halves the time to compile them.
-inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernel
 
 
 def padded(n: IntArray) -> IntArray:

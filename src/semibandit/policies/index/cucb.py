@@ -17,6 +17,7 @@ from semibandit.policies.base import explain
 from semibandit.policies.index.nonlinear import UCB, Levels, level_kind
 from semibandit.policies.options import check_clock, check_exploration, check_step
 from semibandit.policies.records import RecordPolicy
+from semibandit.policies.rounds import CompiledRounds
 from semibandit.policies.state import array_of
 
 # With no more arms than this, going through them is cheaper than what a staircase saves.
@@ -123,6 +124,11 @@ class CUCB(RecordPolicy):
             made, _ = make_engine(matroid, records, "resolve", self.clock)
             return made, "every index changes every round; clock='staircase' allows a faster engine"
         return make_engine(matroid, records, engine, self.clock)
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        if type(self) is not CUCB or self.schedule is not None or self._levels is not None:
+            return None
+        return self._rounds_of(self._engine)
 
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from semibandit.arms import IntArray, flat
 from semibandit.engines import ENGINES, make_engine
-from semibandit.engines.base import CompiledEngine, Engine
+from semibandit.engines.base import Engine
 from semibandit.engines.clock import new_clock, tick
 from semibandit.engines.registry import choose
 from semibandit.errors import ParameterError
@@ -31,6 +31,7 @@ from semibandit.paper.structure import METHODS
 from semibandit.paper.structure_engine import StructureEngine
 from semibandit.policies.options import check_whole
 from semibandit.policies.records import RecordPolicy
+from semibandit.policies.rounds import CompiledRounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
 EXPLORATION = 1.5
@@ -200,14 +201,11 @@ class FasterCUCB(RecordPolicy):
         """Whether CUCB has taken over, because the planned rounds were over."""
         return not isinstance(self._engine, (RoundedEngine, StructureEngine))
 
-    def _compiled(self) -> bool:
-        """Whether whole rounds can run in one kernel."""
-        if isinstance(self._engine, RoundedEngine):
-            return self._engine._state is not None
-        return isinstance(self._engine, CompiledEngine)
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return self._rounds_of(self._engine) if type(self) is FasterCUCB else None
 
-    def _stretch(self, rounds: int) -> int:
-        """How many of the next `rounds` rounds one and the same engine plays; hands over if none is left."""
+    def _ask(self, rounds: int) -> int:
+        """One and the same engine plays up to the horizon; then CUCB takes over."""
         if self.beyond_horizon:
             return rounds
         if self._t >= self.horizon and rounds:

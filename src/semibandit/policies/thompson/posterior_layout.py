@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2
 from semibandit.compiled.jit import kernel
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
@@ -38,20 +38,20 @@ class Groups(NamedTuple):
     cold groups; where there are more the arrays of rates are empty.
     """
 
-    arm: IntArray
-    classes: IntArray
-    info: IntArray
-    const: FloatArray
-    table: IntArray
-    members: IntArray
-    blocks: IntArray
-    head: IntArray
-    population: IntArray
-    meta: IntArray
-    level: FloatArray
-    rate: FloatArray
-    short: FloatArray
-    long: FloatArray
+    arm: Ints2
+    classes: Ints1
+    info: Ints2
+    const: Floats2
+    table: Ints1
+    members: Ints1
+    blocks: Ints1
+    head: Ints1
+    population: Ints1
+    meta: Ints1
+    level: Floats1
+    rate: Floats1
+    short: Floats1
+    long: Floats1
 
 
 @kernel

@@ -1,0 +1,73 @@
+"""Functions that stand for another kernel for each class of states.
+
+One loop over "an engine" or "a policy" serves all of them: a call such as ``engine_select(state, lam, out)`` in a
+kernel becomes a call of the kernel that was registered for the class of its first argument, without a wrapper, when the
+loop is compiled for that class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from semibandit.compiled.jit import types
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: generic function -> class of states -> kernel
+_KERNELS: dict[Any, dict[type, Any]] = {}
+_told: set[Any] = set()
+
+
+def generic(function: F) -> F:
+    """Make `function` generic in its first argument. Its body is for readers; kernels are added with `implement`."""
+    _KERNELS[function] = {}
+    return function
+
+
+def implement(function: Any, state_class: type, kernel: Any) -> None:
+    """Let `kernel` stand for `function` where the first argument is a `state_class`."""
+    _KERNELS[function][state_class] = kernel
+
+
+def implementations(state_class: type) -> list[Any]:
+    """All kernels that stand for some generic function on states of a class."""
+    return [kernels[state_class] for kernels in _KERNELS.values() if state_class in kernels]
+
+
+def tell_numba() -> None:
+    """Make all generic functions known to numba; called before a kernel is compiled. O(new ones)."""
+    for function, kernels in _KERNELS.items():
+        if function not in _told:
+            _told.add(function)
+            _tell(function, kernels)
+
+
+def _tell(function: Any, kernels: dict[type, Any]) -> None:
+    import inspect
+
+    from numba.extending import lower_builtin, type_callable
+
+    names = list(inspect.signature(function).parameters)
+
+    def callee(state: Any) -> Any:
+        return kernels[state.instance_class]._numba_type_
+
+    @type_callable(function)
+    def type_of(context: Any) -> Any:
+        def resolve(state: Any, *rest: Any) -> Any:
+            if isinstance(state, types.BaseNamedTuple) and state.instance_class in kernels:
+                return callee(state).get_call_type(context, (state, *rest), {})
+            return None
+
+        # numba asks for a function with the very arguments of the call.
+        scope: dict[str, Any] = {"resolve": resolve}
+        exec(f"def typer({', '.join(names)}): return resolve({', '.join(names)})", scope)
+        return scope["typer"]
+
+    @lower_builtin(function, types.BaseNamedTuple, types.VarArg(types.Any))
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        call = context.get_function(callee(signature.args[0]), signature)
+        for library in getattr(call, "libs", ()):
+            context.active_code_library.add_linking_library(library)
+        return call(builder, args)
