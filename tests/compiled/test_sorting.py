@@ -69,12 +69,12 @@ def test_sort_ids_and_by_arm() -> None:
 
 
 @kernel
-def _first_max(array, start, lane, value):  # type: ignore[no-untyped-def]
+def _first_max(array, start, lane, value):
     return first_max(array, start, lane, value)
 
 
 @kernel
-def _bits(number):  # type: ignore[no-untyped-def]
+def _bits(number):
     return ordered_bits(number)
 
 

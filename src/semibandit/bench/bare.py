@@ -18,7 +18,7 @@ _AHEAD = 64
 
 
 @kernel
-def _count_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
+def _count_rewards(recs, arms, rewards):
     for j in range(arms.shape[0]):
         k = arms[j]
         n = recs[k, COUNT] + 1.0
@@ -30,7 +30,7 @@ def _count_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _replay(recs, env, played, t, rewards):  # type: ignore[no-untyped-def]
+def _replay(recs, env, played, t, rewards):
     """Play the rounds written in `played` (one row a round, -1 where a base was smaller)."""
     per_arm = env.params.shape[0] // recs.shape[0]
     for i in range(played.shape[0]):

@@ -15,7 +15,7 @@ PRIME = 2147483629
 
 
 @kernel
-def grow_laminar(order, n, leaf, parent, capacity, used, out):  # type: ignore[no-untyped-def]
+def grow_laminar(order, n, leaf, parent, capacity, used, out):
     """A counter per family. Changes `used` and `out`. O(n * depth)."""
     used[:] = 0
     size = 0
@@ -38,7 +38,7 @@ def grow_laminar(order, n, leaf, parent, capacity, used, out):  # type: ignore[n
 
 
 @kernel
-def grow_forest(order, n, tail, head, label, link, last, count, out):  # type: ignore[no-untyped-def]
+def grow_forest(order, n, tail, head, label, link, last, count, out):
     """Kruskal with component labels: a test is two loads, a union relabels the smaller part (V log V in all).
 
     `link` chains the vertices of a component from its label vertex to `last`. Changes all but the graph.
@@ -71,7 +71,7 @@ def grow_forest(order, n, tail, head, label, link, last, count, out):  # type: i
 
 
 @kernel
-def grow_matching(order, n, start, right, owner, visited, reached_by, path, out):  # type: ignore[no-untyped-def]
+def grow_matching(order, n, start, right, owner, visited, reached_by, path, out):
     """Match arm after arm by augmenting paths, depth first, with a look ahead for free right nodes.
 
     ``owner[r]`` is the arm at right node r. What a failed search visited stays closed, because no later path
@@ -126,7 +126,7 @@ def grow_matching(order, n, start, right, owner, visited, reached_by, path, out)
 
 
 @kernel
-def _inverse(a):  # type: ignore[no-untyped-def]
+def _inverse(a):
     """a^(p - 2) modulo PRIME."""
     result, power, e = np.int64(1), np.int64(a), PRIME - 2
     while e > 0:
@@ -138,7 +138,7 @@ def _inverse(a):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def grow_span(order, n, vectors, reduced, pivot, row, out):  # type: ignore[no-untyped-def]
+def grow_span(order, n, vectors, reduced, pivot, row, out):
     """Independent vectors by elimination modulo PRIME. Changes the last four arrays. O(n * D * d)."""
     size = 0
     d = row.shape[0]

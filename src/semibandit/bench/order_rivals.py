@@ -55,12 +55,12 @@ def new_sorted(recs: FloatArray) -> Sorted:
 
 
 @kernel
-def _before(w, k, v, j):  # type: ignore[no-untyped-def]
+def _before(w, k, v, j):
     return w > v or (w == v and k < j)
 
 
 @kernel
-def _insert(arm, row, n, k, w, a, b):  # type: ignore[no-untyped-def]
+def _insert(arm, row, n, k, w, a, b):
     """Put an arm into arm[:n], row[:n], which are in order. Returns how many had to move."""
     i = n
     while i > 0 and _before(w, k, row[i - 1, 0], arm[i - 1]):
@@ -73,7 +73,7 @@ def _insert(arm, row, n, k, w, a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _heap_order(arm, row, n):  # type: ignore[no-untyped-def]
+def _heap_order(arm, row, n):
     """Heapsort by weight descending, id ascending, for when too much moved to insert."""
     begin, end = n // 2, n
     while end > 1:
@@ -101,7 +101,7 @@ def _heap_order(arm, row, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resort(kept, recs, lam):  # type: ignore[no-untyped-def]
+def resort(kept, recs, lam):
     """Bring the order up to date. O(K + inversions) and a sort of the touched arms. Changes `kept`."""
     arm, row, meta = kept.arm, kept.row, kept.meta
     same = meta[_STARTED] == 1 and kept.lam[0] == lam
@@ -188,7 +188,7 @@ class KeptLaminar(NamedTuple):
 
 
 @kernel
-def _select_forest(state, lam, out):  # type: ignore[no-untyped-def]
+def _select_forest(state, lam, out):
     resort(state.kept, state.recs, lam)
     order = state.kept.arm
     n = grow_forest(
@@ -199,7 +199,7 @@ def _select_forest(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _select_matching(state, lam, out):  # type: ignore[no-untyped-def]
+def _select_matching(state, lam, out):
     resort(state.kept, state.recs, lam)
     order = state.kept.arm
     n = grow_matching(
@@ -218,7 +218,7 @@ def _select_matching(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _select_laminar(state, lam, out):  # type: ignore[no-untyped-def]
+def _select_laminar(state, lam, out):
     resort(state.kept, state.recs, lam)
     order = state.kept.arm
     n = grow_laminar(order, order.shape[0], state.leaf, state.parent, state.capacity, state.used, out)
@@ -227,7 +227,7 @@ def _select_laminar(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _touch(state, arm):  # type: ignore[no-untyped-def]
+def _touch(state, arm):
     kept = state.kept
     if kept.is_touched[arm] == 0:
         kept.is_touched[arm] = 1

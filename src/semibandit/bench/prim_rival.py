@@ -32,7 +32,7 @@ class DensePrim(NamedTuple):
 
 
 @kernel
-def _select(state, lam, out):  # type: ignore[no-untyped-def]
+def _select(state, lam, out):
     """Grow one tree after another; the heaviest edge out of it, of equals the smallest id, joins."""
     alpha, beta, arm = state.alpha, state.beta, state.arm
     outside, best_weight, best_arm = state.outside, state.best_weight, state.best_arm
@@ -77,7 +77,7 @@ def _select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _touch(state, arm):  # type: ignore[no-untyped-def]
+def _touch(state, arm):
     u, v = state.tail[arm], state.head[arm]
     a, b = state.recs[arm, ALPHA], state.recs[arm, BETA]
     state.alpha[u, v] = a

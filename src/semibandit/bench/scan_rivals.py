@@ -31,7 +31,7 @@ class OnePass(NamedTuple):
 
 
 @kernel
-def _settle(weight, arm, at, lo, n):  # type: ignore[no-untyped-def]
+def _settle(weight, arm, at, lo, n):
     """Sink item `at` of the heap of n items at lo; on top is the lightest, of equals the largest id."""
     while True:
         worst = at
@@ -49,7 +49,7 @@ def _settle(weight, arm, at, lo, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill(heap_weight, heap_arm, lo, n, capacity, w, k):  # type: ignore[no-untyped-def]
+def _fill(heap_weight, heap_arm, lo, n, capacity, w, k):
     """Add an arm to a heap that is not full yet; order it once it is."""
     heap_weight[lo + n] = w
     heap_arm[lo + n] = k
@@ -59,7 +59,7 @@ def _fill(heap_weight, heap_arm, lo, n, capacity, w, k):  # type: ignore[no-unty
 
 
 @kernel
-def ascending(ids, n):  # type: ignore[no-untyped-def]
+def ascending(ids, n):
     """Shell sort of ids[:n]: short and fast for the sizes of a base."""
     gap = 1
     while gap < n // 9:
@@ -76,7 +76,7 @@ def ascending(ids, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _one_group(state, lam, out):  # type: ignore[no-untyped-def]
+def _one_group(state, lam, out):
     alpha, beta, hw, ha = state.alpha, state.beta, state.heap_weight, state.heap_arm
     d = out.shape[0]
     for k in range(d):
@@ -96,7 +96,7 @@ def _one_group(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _select_one_pass(state, lam, out):  # type: ignore[no-untyped-def]
+def _select_one_pass(state, lam, out):
     if state.group.shape[0] == 0:
         return _one_group(state, lam, out)
     alpha, beta, group, first = state.alpha, state.beta, state.group, state.first
@@ -122,7 +122,7 @@ def _select_one_pass(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _touch(state, arm):  # type: ignore[no-untyped-def]
+def _touch(state, arm):
     state.alpha[arm] = state.recs[arm, ALPHA]
     state.beta[arm] = state.recs[arm, BETA]
 

@@ -174,7 +174,7 @@ def _certificate(builder: Any, key: tuple[Any, Any], others: tuple[Any, Any], x:
 
 
 @intrinsic
-def best_lane(typingctx, blocks, block, lam):  # type: ignore[no-untyped-def]
+def best_lane(typingctx, blocks, block, lam):
     """The lane of a block with the largest alpha + lam * beta, of equal ones the first."""
     if not _are_blocks(blocks):
         return None
@@ -188,7 +188,7 @@ def best_lane(typingctx, blocks, block, lam):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def best_lane_with(typingctx, blocks, block, lam, lane, alpha, beta):  # type: ignore[no-untyped-def]
+def best_lane_with(typingctx, blocks, block, lam, lane, alpha, beta):
     """(best, its alpha, its beta) of a block if (alpha, beta) stood in `lane`; what does stand there is not read.
 
     For a path of nodes of which each changes one lane of the next: a vector load right after a store to one of its
@@ -216,7 +216,7 @@ def best_lane_with(typingctx, blocks, block, lam, lane, alpha, beta):  # type: i
 
 
 @intrinsic
-def certify_lanes(typingctx, blocks, block, best, lam):  # type: ignore[no-untyped-def]
+def certify_lanes(typingctx, blocks, block, best, lam):
     """A lam' >= lam up to which lane `best`, which wins at lam and is finite, beats every other lane."""
     if not _are_blocks(blocks):
         return None
@@ -232,7 +232,7 @@ def certify_lanes(typingctx, blocks, block, best, lam):  # type: ignore[no-untyp
 
 
 @intrinsic
-def smallest_lane(typingctx, blocks, block, column):  # type: ignore[no-untyped-def]
+def smallest_lane(typingctx, blocks, block, column):
     """The smallest value of a column of a block; `column` is a literal constant."""
     if not _are_blocks(blocks) or not isinstance(column, types.IntegerLiteral):
         return None
@@ -249,7 +249,7 @@ def smallest_lane(typingctx, blocks, block, column):  # type: ignore[no-untyped-
 
 
 def _best(by_id: bool) -> Any:
-    def best(typingctx, blocks, block, lo, hi, lam):  # type: ignore[no-untyped-def]
+    def best(typingctx, blocks, block, lo, hi, lam):
         if not _are_blocks(blocks):
             return None
 
@@ -266,7 +266,7 @@ def _best(by_id: bool) -> Any:
 
 
 def _certify(by_id: bool) -> Any:
-    def certify(typingctx, blocks, block, lo, hi, best, lam):  # type: ignore[no-untyped-def]
+    def certify(typingctx, blocks, block, lo, hi, best, lam):
         if not _are_blocks(blocks):
             return None
 
@@ -299,7 +299,7 @@ certify_nodes = _certify(by_id=True)
 
 
 @intrinsic
-def smallest_lane_of(typingctx, blocks, block, lo, hi, column):  # type: ignore[no-untyped-def]
+def smallest_lane_of(typingctx, blocks, block, lo, hi, column):
     """The smallest value of a column (a literal constant) in the lanes lo .. hi - 1 of a block."""
     if not _are_blocks(blocks) or not isinstance(column, types.IntegerLiteral):
         return None
@@ -317,7 +317,7 @@ def smallest_lane_of(typingctx, blocks, block, lo, hi, column):  # type: ignore[
 
 
 @intrinsic
-def first_max(typingctx, array, start, lane, value):  # type: ignore[no-untyped-def]
+def first_max(typingctx, array, start, lane, value):
     """Index of the largest of array[start : start + 16], of equal ones the first.
 
     Entry ``start + lane`` counts as `value` whatever the array holds (no entry does with lane = -1): a value just
@@ -337,7 +337,7 @@ def first_max(typingctx, array, start, lane, value):  # type: ignore[no-untyped-
 
 
 @intrinsic
-def lowest_bit(typingctx, word):  # type: ignore[no-untyped-def]
+def lowest_bit(typingctx, word):
     """Index of the lowest bit set in a word that is not 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -347,7 +347,7 @@ def lowest_bit(typingctx, word):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def ordered_bits(typingctx, number):  # type: ignore[no-untyped-def]
+def ordered_bits(typingctx, number):
     """An integer that grows with the float: its bits, those of negative floats turned round."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -372,7 +372,7 @@ def _ask_for_line(builder: Any, address: Any, to_write: bool = False) -> None:
 
 
 def _prefetch(to_write: bool) -> Any:
-    def prefetch(typingctx, array, i):  # type: ignore[no-untyped-def]
+    def prefetch(typingctx, array, i):
         if not isinstance(array, types.Array) or not isinstance(i, types.Integer):
             return None
 
@@ -396,7 +396,7 @@ prefetch_to_write = _prefetch(to_write=True)
 
 
 @intrinsic
-def prefetch_block(typingctx, blocks, block, columns):  # type: ignore[no-untyped-def]
+def prefetch_block(typingctx, blocks, block, columns):
     """Ask for the first `columns` (a literal) columns of a block before they are needed. Changes nothing, may name any
     block."""
     if not _are_blocks(blocks) or not isinstance(columns, types.IntegerLiteral):
@@ -416,7 +416,7 @@ def prefetch_block(typingctx, blocks, block, columns):  # type: ignore[no-untype
 
 
 @intrinsic
-def cycles(typingctx):  # type: ignore[no-untyped-def]
+def cycles(typingctx):
     """The processor's cycle counter: cheap enough to tell select from update in rounds of 100 ns."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -426,7 +426,7 @@ def cycles(typingctx):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def shift_entries(typingctx, array, to, start, n):  # type: ignore[no-untyped-def]
+def shift_entries(typingctx, array, to, start, n):
     """array[to : to + n] = array[start : start + n], which may overlap, at the speed of memory."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -16,7 +16,7 @@ FEW, CROWD = 24, 24
 
 
 @kernel
-def sort_by_arm(weight, arm, n, spare_weight, spare_arm, count):  # type: ignore[no-untyped-def]
+def sort_by_arm(weight, arm, n, spare_weight, spare_arm, count):
     """Sort pairs by arm (nonnegative), a byte a pass, stable. O(n log K). `count` needs 257 entries."""
     top = arm[0]
     for i in range(1, n):
@@ -40,7 +40,7 @@ def sort_by_arm(weight, arm, n, spare_weight, spare_arm, count):  # type: ignore
 
 
 @kernel
-def sort_keys(weight, arm, n, spare_weight, spare_arm, count):  # type: ignore[no-untyped-def]
+def sort_keys(weight, arm, n, spare_weight, spare_arm, count):
     """Sort (weight[:n], arm[:n]) by weight descending, then arm ascending. Expected O(n), at worst O(n log n).
 
     Weights go to n buckets of equal width, then insertion puts right what is left. Many equal weights crowd a
@@ -103,7 +103,7 @@ def sort_keys(weight, arm, n, spare_weight, spare_arm, count):  # type: ignore[n
 
 
 @kernel
-def sort_ids(ids, n, spare, count):  # type: ignore[no-untyped-def]
+def sort_ids(ids, n, spare, count):
     """Sort ids[:n] (nonnegative) ascending: insertion for few, else a byte a pass. O(n log K)."""
     if n <= 2 * FEW:
         for i in range(1, n):

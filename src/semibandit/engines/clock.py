@@ -22,7 +22,7 @@ def new_clock(scale: float, eta: float = 0.0) -> FloatArray:
 
 
 @kernel
-def tick(clock, t):  # type: ignore[no-untyped-def]
+def tick(clock, t):
     """lam of round t (from 1), never below that of an earlier call. Changes `clock`. O(1).
 
     With eta > 0 (DESIGN idea D) the answer is the smallest power of (1 + eta) that is at least

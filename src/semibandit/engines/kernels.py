@@ -55,19 +55,19 @@ def engine_restore(state: Any, arms: Any) -> None:
 
 
 @kernel
-def _touch_many(state, arms):  # type: ignore[no-untyped-def]
+def _touch_many(state, arms):
     for i in range(arms.shape[0]):
         engine_touch(state, arms[i])
 
 
 @inline_kernel
-def _touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
+def _touch_answer(state, arms, n):
     for i in range(n):
         engine_touch(state, arms[i])
 
 
 @kernel
-def _touch_all(state):  # type: ignore[no-untyped-def]
+def _touch_all(state):
     for arm in range(state.recs.shape[0]):
         engine_touch(state, arm)
 
@@ -105,7 +105,7 @@ def implement_engine(
 
 
 @kernel
-def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+def check_feedback(n_arms, arms, rewards, low, high):
     """0 if every arm and reward is acceptable, else ``kind + 4 * position`` of the first that is not."""
     bad = False
     for i in range(arms.shape[0]):  # without a way out, so that it runs in vector registers
@@ -121,7 +121,7 @@ def check_feedback(n_arms, arms, rewards, low, high):  # type: ignore[no-untyped
 
 
 @inline_kernel
-def add_reward(recs, arm, reward):  # type: ignore[no-untyped-def]
+def add_reward(recs, arm, reward):
     """Count one reward of `arm` in its record: sums, not running means, so that order does not matter."""
     n = recs[arm, COUNT] + 1.0
     total = recs[arm, TOTAL] + reward
@@ -132,7 +132,7 @@ def add_reward(recs, arm, reward):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
+def add_rewards(recs, arms, rewards):
     """`add_reward` for a whole, already validated batch."""
     for i in range(arms.shape[0]):
         add_reward(recs, arms[i], rewards[i])
@@ -142,37 +142,37 @@ def add_rewards(recs, arms, rewards):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def select_entry(state, lam, out):  # type: ignore[no-untyped-def]
+def select_entry(state, lam, out):
     """`engine_select`."""
     return engine_select(state, lam, out)
 
 
 @inline_kernel
-def touch_entry(state, arms):  # type: ignore[no-untyped-def]
+def touch_entry(state, arms):
     """`engine_touch_many`."""
     engine_touch_many(state, arms)
 
 
 @inline_kernel
-def touch_all_entry(state):  # type: ignore[no-untyped-def]
+def touch_all_entry(state):
     """`engine_touch_all`."""
     engine_touch_all(state)
 
 
 @inline_kernel
-def remove_entry(state, arms):  # type: ignore[no-untyped-def]
+def remove_entry(state, arms):
     """`engine_remove`."""
     engine_remove(state, arms)
 
 
 @inline_kernel
-def restore_entry(state, arms):  # type: ignore[no-untyped-def]
+def restore_entry(state, arms):
     """`engine_restore`."""
     engine_restore(state, arms)
 
 
 @inline_kernel
-def observe_entry(state, arms, rewards, low, high):  # type: ignore[no-untyped-def]
+def observe_entry(state, arms, rewards, low, high):
     """Validate a whole batch of feedback, then apply it. Changes records and engine; nothing on error."""
     code = check_feedback(state.recs.shape[0], arms, rewards, low, high)
     if code != 0:

@@ -101,7 +101,7 @@ class TransversalBuckets(NamedTuple):
 
 
 @kernel
-def _begin(buckets, answer):  # type: ignore[no-untyped-def]
+def _begin(buckets, answer):
     """Mark what must be decided again; how many arms may still be accepted. O(D)."""
     first, last = buckets.meta[FIRST], buckets.meta[LAST]
     room = answer.base.shape[0]
@@ -117,14 +117,14 @@ def _begin(buckets, answer):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _before(buckets, answer, i):  # type: ignore[no-untyped-def]
+def _before(buckets, answer, i):
     """Whether the i-th arm of the last base stays and comes before the window."""
     arm = answer.base[i]
     return answer.mark[arm] == 0 and rank_of(buckets, arm) < buckets.meta[FIRST]
 
 
 @inline_kernel
-def _accept(answer, arm):  # type: ignore[no-untyped-def]
+def _accept(answer, arm):
     if answer.mark[arm] == OPEN:
         answer.mark[arm] = AGAIN
     else:
@@ -133,7 +133,7 @@ def _accept(answer, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _finish(buckets, answer):  # type: ignore[no-untyped-def]
+def _finish(buckets, answer):
     """Make the new base of what stayed and what was accepted, ascending; close the window. O(D + s log s)."""
     base, added, mark = answer.base, answer.added, answer.mark
     kept = 0
@@ -160,14 +160,14 @@ def _finish(buckets, answer):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _copy(answer, out):  # type: ignore[no-untyped-def]
+def _copy(answer, out):
     for i in range(answer.size[0]):
         out[i] = answer.base[i]
     return answer.size[0]
 
 
 @kernel
-def _solve_laminar(state):  # type: ignore[no-untyped-def]
+def _solve_laminar(state):
     """Greedy in the window, with a counter per family. Changes `used` and `answer`."""
     buckets, answer = state.buckets, state.answer
     pool, leaf, parent, capacity, used = buckets.pool, state.leaf, state.parent, state.capacity, state.used
@@ -200,7 +200,7 @@ def _solve_laminar(state):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _unite(label, after, size, u, v):  # type: ignore[no-untyped-def]
+def _unite(label, after, size, u, v):
     """Join the trees of two vertices by naming the smaller one anew: O(V log V) in all, and a look-up is one load."""
     if size[label[u]] < size[label[v]]:
         u, v = v, u
@@ -216,7 +216,7 @@ def _unite(label, after, size, u, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_graphic(state):  # type: ignore[no-untyped-def]
+def _solve_graphic(state):
     """Kruskal in the window. Changes the trees and `answer`."""
     buckets, answer = state.buckets, state.answer
     pool, ends, label, after, size = buckets.pool, state.ends, state.label, state.next, state.size
@@ -245,7 +245,7 @@ def _solve_graphic(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_transversal(state):  # type: ignore[no-untyped-def]
+def _solve_transversal(state):
     """Greedy with augmenting paths in the window, as in `resolve_greedy`. Changes the matching and `answer`."""
     buckets, answer = state.buckets, state.answer
     pool, indptr, indices = buckets.pool, state.indptr, state.indices
@@ -282,28 +282,28 @@ def _solve_transversal(state):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _laminar_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_laminar(state)
     return _copy(state.answer, out)
 
 
 @inline_kernel
-def _graphic_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _graphic_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_graphic(state)
     return _copy(state.answer, out)
 
 
 @inline_kernel
-def _transversal_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _transversal_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_transversal(state)
     return _copy(state.answer, out)
 
 
 @kernel
-def _bucket_touch(state, arm):  # type: ignore[no-untyped-def]
+def _bucket_touch(state, arm):
     """The arm's bins changed. O(log K) and a move of memory."""
     old = state.buckets.bucket_of[arm]
     if old != NOWHERE:

@@ -90,7 +90,7 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
 
 
 @inline_kernel
-def bucket_for(buckets, recs, arm):  # type: ignore[no-untyped-def]
+def bucket_for(buckets, recs, arm):
     """The bucket of an arm whose record holds its bins. O(1)."""
     if recs[arm, ALPHA] == np.inf:
         return buckets.head.shape[0] - 1
@@ -98,7 +98,7 @@ def bucket_for(buckets, recs, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(buckets, b, arm):  # type: ignore[no-untyped-def]
+def _find(buckets, b, arm):
     """Where `arm` stands, or would stand, in the pool of bucket b. O(log K)."""
     low = buckets.head[b, START]
     high = low + buckets.head[b, SIZE]
@@ -112,7 +112,7 @@ def _find(buckets, b, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _give_block(buckets, b, c):  # type: ignore[no-untyped-def]
+def _give_block(buckets, b, c):
     """Move bucket b to a block of class c (-1: to none). O(its size). Changes pool, head, free."""
     head, pool, free = buckets.head, buckets.pool, buckets.free
     old, old_class, first = head[b, BLOCK], head[b, CLASS], head[b, START]
@@ -132,7 +132,7 @@ def _give_block(buckets, b, c):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _widen(buckets, rank):  # type: ignore[no-untyped-def]
+def _widen(buckets, rank):
     """Take a rank into the window. O(1)."""
     meta = buckets.meta
     if meta[FIRST] > meta[LAST]:
@@ -143,13 +143,13 @@ def _widen(buckets, rank):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _open_all(buckets):  # type: ignore[no-untyped-def]
+def _open_all(buckets):
     buckets.meta[FIRST] = 0
     buckets.meta[LAST] = buckets.head.shape[0]
 
 
 @kernel
-def _enrol(buckets, b):  # type: ignore[no-untyped-def]
+def _enrol(buckets, b):
     """Put a bucket into the order as it was sorted last. O(number of buckets), a move of memory."""
     ranked, weight, alpha, beta = buckets.ranked, buckets.weight, buckets.alpha, buckets.beta
     head, meta = buckets.head, buckets.meta
@@ -184,7 +184,7 @@ def _enrol(buckets, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_out(buckets, arm):  # type: ignore[no-untyped-def]
+def take_out(buckets, arm):
     """Remove a present arm from its bucket. O(log K) and a move of memory within the bucket.
 
     The window is the caller's affair: what comes after the arm has lost one of its predecessors.
@@ -208,7 +208,7 @@ def take_out(buckets, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_in(buckets, arm, b):  # type: ignore[no-untyped-def]
+def put_in(buckets, arm, b):
     """Add an absent arm to bucket b. O(log K) and a move of memory within the bucket. Window as in `take_out`."""
     head, pool = buckets.head, buckets.pool
     c, size = head[b, CLASS], head[b, SIZE]
@@ -234,7 +234,7 @@ def put_in(buckets, arm, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move(buckets, arm, b):  # type: ignore[no-untyped-def]
+def move(buckets, arm, b):
     """Move a present arm to bucket b. Opens the window between its old place and its new one."""
     old = buckets.bucket_of[arm]
     take_out(buckets, arm)
@@ -244,7 +244,7 @@ def move(buckets, arm, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_many(buckets, recs, arms):  # type: ignore[no-untyped-def]
+def insert_many(buckets, recs, arms):
     """Put absent arms where their records say."""
     for i in range(arms.shape[0]):
         put_in(buckets, arms[i], bucket_for(buckets, recs, arms[i]))
@@ -252,7 +252,7 @@ def insert_many(buckets, recs, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove_many(buckets, arms):  # type: ignore[no-untyped-def]
+def remove_many(buckets, arms):
     """Take present arms out."""
     for i in range(arms.shape[0]):
         take_out(buckets, arms[i])
@@ -260,7 +260,7 @@ def remove_many(buckets, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _drop_empty(buckets):  # type: ignore[no-untyped-def]
+def _drop_empty(buckets):
     """Take empty buckets out of the order. O(number of buckets)."""
     ranked, weight, head, meta = buckets.ranked, buckets.weight, buckets.head, buckets.meta
     n = 0
@@ -277,7 +277,7 @@ def _drop_empty(buckets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_buckets(buckets, lam):  # type: ignore[no-untyped-def]
+def sort_buckets(buckets, lam):
     """Sort buckets at slope lam and find out how long that order holds. O(buckets + inversions).
 
     Changes the order and `real`; opens the window where buckets changed places, or everywhere if some tie, or did.
@@ -322,7 +322,7 @@ def sort_buckets(buckets, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def stays(buckets, lam):  # type: ignore[no-untyped-def]
+def stays(buckets, lam):
     """Bring the order of buckets up to date at lam; whether the order of the arms is as it was last time."""
     if lam > buckets.real[HOLD] or lam < buckets.real[SORTED_AT]:
         sort_buckets(buckets, lam)
@@ -332,7 +332,7 @@ def stays(buckets, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def next_run(buckets, i):  # type: ignore[no-untyped-def]
+def next_run(buckets, i):
     """The arms of the i-th bucket in order, as (first, last) in the pool, and the next i.
 
     Buckets that tie by an accident of rounding are merged into the first K entries of the pool.
@@ -356,7 +356,7 @@ def next_run(buckets, i):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def rank_of(buckets, arm):  # type: ignore[no-untyped-def]
+def rank_of(buckets, arm):
     """Place of the arm's bucket in the order; NOWHERE for an absent arm. O(1)."""
     b = buckets.bucket_of[arm]
     return NOWHERE if b == NOWHERE else buckets.head[b, RANK]

@@ -64,7 +64,7 @@ def no_finder(hitting: HittingSet) -> CellFinder:
 
 
 @njit
-def _first_at_least(finder, y):  # type: ignore[no-untyped-def]
+def _first_at_least(finder, y):
     """Index of the first offset >= y, where offsets repeat with period 1 and indices go on. O(log W)."""
     offset = finder.offset
     turn = math.floor(y)
@@ -80,7 +80,7 @@ def _first_at_least(finder, y):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _candidate(finder, index, x, away):  # type: ignore[no-untyped-def]
+def _candidate(finder, index, x, away):
     """Slope of the entry that lies `away` (in units of log g) from x; -1 if no such key occurs."""
     table = finder.table
     wide = table.n_beta + table.copies
@@ -94,7 +94,7 @@ def _candidate(finder, index, x, away):  # type: ignore[no-untyped-def]
 
 
 @njit
-def find_neighbours(lam, finder):  # type: ignore[no-untyped-def]
+def find_neighbours(lam, finder):
     """Largest critical slope <= lam (else 0) and smallest > lam (else inf). O(log W), rarely O(W^2).
 
     The same floats as `neighbour_slopes`, which it falls back on where a whole period holds no slope.
@@ -144,7 +144,7 @@ def find_neighbours(lam, finder):  # type: ignore[no-untyped-def]
 
 
 @njit
-def middle_slope(low, high):  # type: ignore[no-untyped-def]
+def middle_slope(low, high):
     """`hitting_set.middle` for kernels: the direction's slope in the cell from low to high."""
     if low == 0.0:
         return 0.5 * high

@@ -116,7 +116,7 @@ def new_rules(bounds: Bounds, epsilon: float, method: str, rank: int) -> Rules:
 
 
 @njit
-def enter_cell(rules, lam):  # type: ignore[no-untyped-def]
+def enter_cell(rules, lam):
     """Find the cell (or direction) of a query that has left the last one. Changes `now` and `meta`."""
     now, meta = rules.now, rules.meta
     mode = meta[MODE]
@@ -145,7 +145,7 @@ def enter_cell(rules, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _place(recs, inner_recs, rules, arm):  # type: ignore[no-untyped-def]
+def _place(recs, inner_recs, rules, arm):
     """Round the feature of `arm` into the inner record; whether that changed. O(1)."""
     alpha, beta = recs[arm, ALPHA], recs[arm, BETA]
     meta = rules.meta
@@ -176,7 +176,7 @@ def _place(recs, inner_recs, rules, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _place_many(recs, inner_recs, rules, arms, moved):  # type: ignore[no-untyped-def]
+def _place_many(recs, inner_recs, rules, arms, moved):
     """`_place` each of `arms`; writes those that changed to `moved` and returns how many."""
     n = 0
     for i in range(arms.shape[0]):
@@ -187,7 +187,7 @@ def _place_many(recs, inner_recs, rules, arms, moved):  # type: ignore[no-untype
 
 
 @kernel
-def _observe(recs, inner_recs, rules, arms, rewards, low, high, moved):  # type: ignore[no-untyped-def]
+def _observe(recs, inner_recs, rules, arms, rewards, low, high, moved):
     """Check and count a batch of feedback. Returns (code, number of arms in `moved`)."""
     code = check_feedback(recs.shape[0], arms, rewards, low, high)
     if code != 0:
@@ -198,14 +198,14 @@ def _observe(recs, inner_recs, rules, arms, rewards, low, high, moved):  # type:
 
 
 @inline_kernel
-def rounded_touch(state, arm):  # type: ignore[no-untyped-def]
+def rounded_touch(state, arm):
     """The record of `arm` changed. O(1) when its bin did not."""
     if _place(state.recs, state.inner.recs, state.rules, arm):
         engine_touch(state.inner, arm)
 
 
 @inline_kernel
-def rounded_select(state, lam, out):  # type: ignore[no-untyped-def]
+def rounded_select(state, lam, out):
     """FIND-BASE for the query (1, lam), not below the last one. O(D) when neither cell nor bins changed."""
     now, meta, last = state.rules.now, state.rules.meta, state.rules.last
     if not (now[LOW] <= lam < now[HIGH]):

@@ -16,7 +16,7 @@ from semibandit.policies.state import array_of
 
 
 @kernel
-def draw_from_pools(order, place, first, size, pools, capacity, uniforms, out):  # type: ignore[no-untyped-def]
+def draw_from_pools(order, place, first, size, pools, capacity, uniforms, out):
     """`capacity[g]` arms of each pool g in `pools` (fewer if it is smaller), all subsets equally likely. O(D).
 
     Pool g is order[first[g] : first[g] + size[g]]; the first steps of a Fisher-Yates shuffle bring the drawn arms to
@@ -40,7 +40,7 @@ def draw_from_pools(order, place, first, size, pools, capacity, uniforms, out): 
 
 
 @kernel
-def leave_pools(order, place, first, size, group, arms):  # type: ignore[no-untyped-def]
+def leave_pools(order, place, first, size, group, arms):
     """Take present arms out: each moves behind the end of its pool. O(n)."""
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -56,7 +56,7 @@ def leave_pools(order, place, first, size, group, arms):  # type: ignore[no-unty
 
 
 @kernel
-def enter_pools(order, place, first, size, group, arms):  # type: ignore[no-untyped-def]
+def enter_pools(order, place, first, size, group, arms):
     """Bring absent arms back: each moves to the end of its pool. O(n)."""
     for i in range(arms.shape[0]):
         arm = arms[i]

@@ -61,12 +61,12 @@ class ClockRounds(NamedTuple):
 
 
 @inline_kernel
-def _clock_select(own, engine, t, out):  # type: ignore[no-untyped-def]
+def _clock_select(own, engine, t, out):
     return engine_select(engine, tick(own.clock, t), out)
 
 
 @inline_kernel
-def count_rewards(own, engine, arms, rewards, n):  # type: ignore[no-untyped-def]
+def count_rewards(own, engine, arms, rewards, n):
     """Count the rewards in the records and tell the engine: what most policies learn."""
     for j in range(n):
         add_reward(engine.recs, arms[j], rewards[j])

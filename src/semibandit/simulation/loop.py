@@ -16,7 +16,7 @@ _MANY = 20_000
 
 
 @inline_kernel
-def draw_ahead(env, means, arms, t, rewards, many):  # type: ignore[no-untyped-def]
+def draw_ahead(env, means, arms, t, rewards, many):
     """Draw the rewards of `arms`; (sum of their means, sum of the rewards). Changes the environment. O(len(arms))."""
     per_arm = env.params.shape[0] // means.shape[0]
     value = 0.0
@@ -39,7 +39,7 @@ def draw_ahead(env, means, arms, t, rewards, many):  # type: ignore[no-untyped-d
 
 
 @kernel
-def run_rounds(own, engine, env, means, optimal, mirror, t, n_rounds, out, rewards, totals, ticks, log):  # type: ignore[no-untyped-def]
+def run_rounds(own, engine, env, means, optimal, mirror, t, n_rounds, out, rewards, totals, ticks, log):
     """Play rounds t + 1 .. t + n_rounds, fewer if the policy must be asked before. Returns the last round played.
 
     `mirror`: (sum of the ends of the range, low end, high end) if the policy is told costs, else empty; a cost c is the

@@ -83,7 +83,7 @@ CHANGE, MOST_PATIENCE, SHORT_STAY = 2.0, 32, 16
 
 
 @inline_kernel
-def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
+def _busy_round(handle, state, lam, rank):
     """Solve by Prim or by pool and rows; then see whether the challengers should go on."""
     meta, real = state.meta, state.real
     n_vertices = state.vertex.shape[0]
@@ -131,7 +131,7 @@ def _busy_round(handle, state, lam, rank):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _too_busy(state):  # type: ignore[no-untyped-def]
+def _too_busy(state):
     """Whether the challengers have lost, this round included, what a change costs. A short stay makes the next
     one wait longer."""
     meta, real = state.meta, state.real
@@ -148,7 +148,7 @@ def _too_busy(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_forest(handle, lam, rank):  # type: ignore[no-untyped-def]
+def solve_forest(handle, lam, rank):
     """Make the sorted answer right at lam. O(searches) or O(V + changes), O(K) at a new lam. Returns its size."""
     state = open_forest(handle)
     meta, real = state.meta, state.real
@@ -183,7 +183,7 @@ def solve_forest(handle, lam, rank):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def forest_select(forest, lam, out):  # type: ignore[no-untyped-def]
+def forest_select(forest, lam, out):
     """The base at lam. O(D) when nothing that matters has changed, else the solver's cost."""
     handle = forest.handle
     state = open_forest(handle)
@@ -199,7 +199,7 @@ def forest_select(forest, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _touch_cold(handle, arm):  # type: ignore[no-untyped-def]
+def _touch_cold(handle, arm):
     """A cold arm has another weight, or came back. O(16 log degree)."""
     state = open_forest(handle)
     meta = state.meta
@@ -218,7 +218,7 @@ def _touch_cold(handle, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def forest_touch(forest, arm):  # type: ignore[no-untyped-def]
+def forest_touch(forest, arm):
     """The record of `arm` changed. O(1) for an arm of the base, else O(16 log degree)."""
     handle = forest.handle
     state = open_forest(handle)
@@ -240,7 +240,7 @@ def forest_touch(forest, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forest_remove(forest, arms):  # type: ignore[no-untyped-def]
+def forest_remove(forest, arms):
     """Take present arms out of the ground set. O(16 log degree) each."""
     state = open_forest(forest.handle)
     edge, meta = state.rows.edge, state.meta
@@ -264,7 +264,7 @@ def forest_remove(forest, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forest_restore(forest, arms):  # type: ignore[no-untyped-def]
+def forest_restore(forest, arms):
     """Put absent arms back with the weights in their records. O(V + 16 log degree each)."""
     handle = forest.handle
     state = open_forest(handle)
@@ -286,14 +286,14 @@ def forest_restore(forest, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forest_touch_all(forest):  # type: ignore[no-untyped-def]
+def forest_touch_all(forest):
     """Let the next round read all weights again. O(1) now."""
     meta = open_forest(forest.handle).meta
     meta[STALE] = meta[DIRTY] = 1
 
 
 @kernel
-def forest_touch_many(forest, arms):  # type: ignore[no-untyped-def]
+def forest_touch_many(forest, arms):
     """Arm by arm, or all weights anew where that is cheaper."""
     n_arms, rank = forest.recs.shape[0], open_forest(forest.handle).sorted_base.shape[0]
     if arms.shape[0] > max(n_arms // 16, rank) + 64:

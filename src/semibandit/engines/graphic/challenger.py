@@ -63,7 +63,7 @@ NS_STEP, NS_ROW, NS_BLOCK = 16, 16, 24
 
 
 @inline_kernel
-def link(vertex, half, tree, edge, k, arm):  # type: ignore[no-untyped-def]
+def link(vertex, half, tree, edge, k, arm):
     """Tree edge k is `arm` now: enter it in the lists of its two ends. O(1)."""
     tree[k, TREE_ARM] = arm
     edge[arm, TREE] = k
@@ -80,7 +80,7 @@ def link(vertex, half, tree, edge, k, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def unlink(vertex, half, tree, edge, k):  # type: ignore[no-untyped-def]
+def unlink(vertex, half, tree, edge, k):
     """Take tree edge k out of the lists of its ends. O(1)."""
     arm = np.int64(tree[k, TREE_ARM])
     edge[arm, TREE] = -1
@@ -96,7 +96,7 @@ def unlink(vertex, half, tree, edge, k):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def list_if_beaten(state, arm, lam):  # type: ignore[no-untyped-def]
+def list_if_beaten(state, arm, lam):
     """Put tree arm `arm` on the list of those to be looked at, if its bound beats it. O(1)."""
     edge, meta = state.rows.edge, state.meta
     if edge[arm, FLAG] == 0:
@@ -110,7 +110,7 @@ def list_if_beaten(state, arm, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smaller_side(half, vertex, queue, tail, head, k):  # type: ignore[no-untyped-def]
+def smaller_side(half, vertex, queue, tail, head, k):
     """Walk both sides of tree edge k in step until one ends; returns its column in `queue`, its size, the steps."""
     n_a, n_b = 1, 1
     i_a, i_b = 0, 0
@@ -143,7 +143,7 @@ def smaller_side(half, vertex, queue, tail, head, k):  # type: ignore[no-untyped
 
 
 @inline_kernel
-def best_two(state, column, n):  # type: ignore[no-untyped-def]
+def best_two(state, column, n):
     """The two heaviest cold edges that leave the n vertices in `queue[:n, column]`, as keys, and the blocks read.
 
     A row, 16 blocks, or a block whose winner does not beat the second best so far is passed over.
@@ -197,7 +197,7 @@ def best_two(state, column, n):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def look_at(state, arm, lam):  # type: ignore[no-untyped-def]
+def look_at(state, arm, lam):
     """Search the challengers of tree arm `arm`: exchange it, give it a tight bound, or drop it if it is absent and
     nothing can replace it. O(smaller side of its cut + blocks of its rows)."""
     rows, edge, meta, tree, guard = state.rows, state.rows.edge, state.meta, state.tree, state.guard
@@ -241,7 +241,7 @@ def look_at(state, arm, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def raise_bounds(state, arm, lam):  # type: ignore[no-untyped-def]
+def raise_bounds(state, arm, lam):
     """Cold edge `arm` may have become heavier: raise the bounds on its path, or link it if there is no path. O(V)."""
     vertex, half, queue, tree, meta = state.vertex, state.half, state.queue, state.tree, state.meta
     edge, guard = state.rows.edge, state.guard
@@ -286,7 +286,7 @@ def raise_bounds(state, arm, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def challenger_solve(handle, lam):  # type: ignore[no-untyped-def]
+def challenger_solve(handle, lam):
     """Make the tree and the sorted answer right again. Returns how many arms are new. O(D + searches)."""
     state = open_forest(handle)
     meta, edge, changed = state.meta, state.rows.edge, state.changed

@@ -29,7 +29,7 @@ from semibandit.engines.graphic.state import (
 
 
 @kernel
-def enter_challenger(handle):  # type: ignore[no-untyped-def]
+def enter_challenger(handle):
     """Turn the pool's base into a linked tree with bounds. O(V + paths of the few hot edges outside the base).
 
     A cold edge across the cut of tree edge h has an end on the side away from the anchor, so the levels of that side
@@ -107,7 +107,7 @@ def enter_challenger(handle):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def leave_challenger(handle):  # type: ignore[no-untyped-def]
+def leave_challenger(handle):
     """Make the tree's edges the pool, in no order. O(D)."""
     state = open_forest(handle)
     meta, pool, edge = state.meta, state.pool, state.rows.edge

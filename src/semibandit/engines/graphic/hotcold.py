@@ -62,7 +62,7 @@ AHEAD = 8
 
 
 @inline_kernel
-def pull_touched(state, lam):  # type: ignore[no-untyped-def]
+def pull_touched(state, lam):
     """Take the touched edges out of the pool: back to the rows, or to `fresh`. Returns how many are fresh.
 
     An edge lighter than the levels at both its ends goes to the rows: where it stays hot, so would they.
@@ -104,7 +104,7 @@ def pull_touched(state, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def merge_fresh(state, n_fresh):  # type: ignore[no-untyped-def]
+def merge_fresh(state, n_fresh):
     """Sort the fresh edges and merge them into the pool, from the light end. O(pool + n)."""
     meta, pool, pool_weight, edge = state.meta, state.pool, state.pool_weight, state.rows.edge
     fresh_weight, fresh_arm = state.fresh_weight, state.fresh_arm
@@ -131,7 +131,7 @@ def merge_fresh(state, n_fresh):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kruskal_pass(vertex, pool, n_pool, rank):  # type: ignore[no-untyped-def]
+def kruskal_pass(vertex, pool, n_pool, rank):
     """Kruskal over the pool with labels, the smaller tree taking the label of the larger. O(pool + V log V).
 
     A vertex that keeps its label to the end was in the larger tree at every merge, so JOIN of any other vertex, the
@@ -173,7 +173,7 @@ def kruskal_pass(vertex, pool, n_pool, rank):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_failing(vertex, pool_weight, pool, level, level_arm, failing, champion, spanning):  # type: ignore[no-untyped-def]
+def find_failing(vertex, pool_weight, pool, level, level_arm, failing, champion, spanning):
     """List the vertices whose level beats p; returns how many. O(V).
 
     Where the pool does not span, only the largest tree of each component has an anchor: the vertices of
@@ -205,7 +205,7 @@ def find_failing(vertex, pool_weight, pool, level, level_arm, failing, champion,
 
 
 @inline_kernel
-def warm_up(state, n_failing, limit):  # type: ignore[no-untyped-def]
+def warm_up(state, n_failing, limit):
     """Move to `fresh` the cold edges that beat p at a failing vertex, at most `limit` a vertex. Returns how many.
 
     The failing vertices are served in turns, one edge each, so that the memory of the next ones can be asked for
@@ -248,7 +248,7 @@ def warm_up(state, n_failing, limit):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hot_cold_solve(handle, lam, rank):  # type: ignore[no-untyped-def]
+def hot_cold_solve(handle, lam, rank):
     """Bring pool, rows and the POOL_IN column up to date. Returns the size of the base."""
     state = open_forest(handle)
     meta, vertex = state.meta, state.vertex
@@ -282,7 +282,7 @@ def hot_cold_solve(handle, lam, rank):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cool_down(handle):  # type: ignore[no-untyped-def]
+def cool_down(handle):
     """Give back to the rows the pool's edges that are lighter than p at both their ends. O(pool).
 
     Only right after a solve: JOIN must be of this pool, and is not afterwards.
@@ -310,7 +310,7 @@ def cool_down(handle):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def answer_from_pool(handle):  # type: ignore[no-untyped-def]
+def answer_from_pool(handle):
     """Bring the sorted answer up to date with the POOL_IN column. Returns how many arms are new. O(pool + D)."""
     state = open_forest(handle)
     meta, pool, edge, changed = state.meta, state.pool, state.rows.edge, state.changed

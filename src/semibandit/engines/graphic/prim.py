@@ -32,7 +32,7 @@ NO_EDGE = -(2**63) + 1
 
 
 @kernel
-def prim_build(handle, lam):  # type: ignore[no-untyped-def]
+def prim_build(handle, lam):
     """Fill the matrix with the present arms. O(V^2 + K)."""
     state = open_forest(handle)
     matrix, matrix_arm, edge = state.matrix, state.matrix_arm, state.rows.edge
@@ -52,7 +52,7 @@ def prim_build(handle, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def prim_set(state, arm):  # type: ignore[no-untyped-def]
+def prim_set(state, arm):
     """The weight or presence of `arm` changed. O(arms parallel to it)."""
     matrix, matrix_arm, edge, lam = state.matrix, state.matrix_arm, state.rows.edge, state.real[LAM]
     best = np.int64(NO_EDGE)
@@ -76,7 +76,7 @@ def prim_set(state, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def prim_forest(matrix, matrix_arm, key, best_from, pool):  # type: ignore[no-untyped-def]
+def prim_forest(matrix, matrix_arm, key, best_from, pool):
     """Write the arms of the maximum-weight forest into `pool`; returns how many. O(V^2).
 
     `key[v]` is the best edge from the tree to v, from vertex `best_from[v]`. Equal weights are rare: the loop over
@@ -127,7 +127,7 @@ def prim_forest(matrix, matrix_arm, key, best_from, pool):  # type: ignore[no-un
 
 
 @kernel
-def leave_prim(handle):  # type: ignore[no-untyped-def]
+def leave_prim(handle):
     """Say of each present arm whether it is hot (in the base) or cold; the rows must be read again. O(K)."""
     state = open_forest(handle)
     meta, edge, pool = state.meta, state.rows.edge, state.pool

@@ -113,18 +113,18 @@ def new_rows(tail: IntArray, head: IntArray, n_vertices: int) -> Rows:
 
 
 @inline_kernel
-def beats(w, arm, other_w, other_arm):  # type: ignore[no-untyped-def]
+def beats(w, arm, other_w, other_arm):
     """Whether key (w, arm) comes before (other_w, other_arm)."""
     return w > other_w or (w == other_w and arm < other_arm)
 
 
 @inline_kernel
-def weight_of(recs, arm, lam):  # type: ignore[no-untyped-def]
+def weight_of(recs, arm, lam):
     return recs[arm, ALPHA] + lam * recs[arm, BETA]
 
 
 @kernel
-def put(rows, arm, w, place):  # type: ignore[no-untyped-def]
+def put(rows, arm, w, place):
     """`arm` goes to `place`: COLD with weight w, or another one with w = -inf. Repairs the winners above its slots."""
     edge, slot_weight, slot_arm = rows.edge, rows.slot_weight, rows.slot_arm
     node_weight, node_arm, level, level_arm = rows.node_weight, rows.node_arm, rows.level, rows.level_arm
@@ -178,7 +178,7 @@ def put(rows, arm, w, place):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def ask_for(rows, arm, whole):  # type: ignore[no-untyped-def]
+def ask_for(rows, arm, whole):
     """Prefetch what `put` of `arm` will read: the whole blocks around it when it is likely to be their winner."""
     for side in range(2):
         s = np.int64(rows.edge[arm, SLOT + side])
@@ -196,7 +196,7 @@ def ask_for(rows, arm, whole):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reweigh_rows(rows, recs, lam, by_place):  # type: ignore[no-untyped-def]
+def reweigh_rows(rows, recs, lam, by_place):
     """Read the weights of all cold edges again and play every tournament. O(K).
 
     The slots know which edges are cold; with `by_place` they are told anew by the PLACE column.

@@ -118,7 +118,7 @@ def parallel_arms(tail: IntArray, head: IntArray) -> Int32Array:
 
 
 @kernel
-def search_cost(n_vertices):  # type: ignore[no-untyped-def]
+def search_cost(n_vertices):
     """What a search costs before it walks anywhere, in nanoseconds (measured): a small graph stays in the cache."""
     return 100.0 + 3.0 * min(n_vertices, 100)
 
@@ -173,7 +173,7 @@ def new_state(
 
 
 @kernel
-def merge_base(sorted_base, n_sorted, added, n_added, gone, n_gone, edge, spare, count):  # type: ignore[no-untyped-def]
+def merge_base(sorted_base, n_sorted, added, n_added, gone, n_gone, edge, spare, count):
     """Take `gone` out of the sorted answer and `added` into it; returns its new size.
 
     The BASE column must be right already. O(D) at most and O(s log D) compares for few changes s. Changes

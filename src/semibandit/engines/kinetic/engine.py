@@ -80,7 +80,7 @@ class KineticState(NamedTuple):
 
 
 @inline_kernel
-def _where(state, arm):  # type: ignore[no-untyped-def]
+def _where(state, arm):
     """Group and position of an arm. O(1)."""
     if state.group_of.shape[0] == 0:
         return 0, arm
@@ -88,18 +88,18 @@ def _where(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _arm(state, g, position):  # type: ignore[no-untyped-def]
+def _arm(state, g, position):
     return position if state.arm_of.shape[0] == 0 else state.arm_of[state.group[g, POSITION0] + position]
 
 
 @inline_kernel
-def _leaf_alpha(state, g, position):  # type: ignore[no-untyped-def]
+def _leaf_alpha(state, g, position):
     shift = state.meta[SHIFT]
     return state.leaf[state.group[g, LEAF0] + (position >> shift), KEY_ALPHA, position & ((1 << shift) - 1)]
 
 
 @inline_kernel
-def _set_leaf(state, g, position, alpha, beta):  # type: ignore[no-untyped-def]
+def _set_leaf(state, g, position, alpha, beta):
     """Change the key at a position and repair the tree above it. O(LANES log K) at most, often O(1)."""
     shift, leaf0 = state.meta[SHIFT], state.group[g, LEAF0]
     block, lane = leaf0 + (position >> shift), position & ((1 << shift) - 1)
@@ -119,7 +119,7 @@ def _set_leaf(state, g, position, alpha, beta):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
+def kinetic_touch(state, arm):
     """The record of `arm` changed. O(1) for an arm of the base, else a path of its tree."""
     if state.group_of.shape[0] != 0:
         # Many small bases: the arm is found in its own sooner than its leaf comes from memory.
@@ -135,13 +135,13 @@ def kinetic_touch(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def kinetic_touch_answer(state, arms, n):  # type: ignore[no-untyped-def]
+def kinetic_touch_answer(state, arms, n):
     """The records of all arms of the base changed: one mark, for their weights are in no tree. O(1)."""
     state.meta[PLAYED] = 1
 
 
 @inline_kernel
-def _is_answer(state, arms):  # type: ignore[no-untyped-def]
+def _is_answer(state, arms):
     """Whether `arms` is the base itself, in order. O(D)."""
     if arms.shape[0] != state.meta[N_SORTED]:
         return False
@@ -152,7 +152,7 @@ def _is_answer(state, arms):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _take_winner(state, g, lam):  # type: ignore[no-untyped-def]
+def _take_winner(state, g, lam):
     """Take the heaviest arm out of group g's tree and list it as added; `_certify` ends this. O(LANES log K)."""
     group, meta = state.group[g], state.meta
     n = meta[N_ADDED]
@@ -166,7 +166,7 @@ def _take_winner(state, g, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _certify(state, g, begin, lam):  # type: ignore[no-untyped-def]
+def _certify(state, g, begin, lam):
     """Repair group g's tree after the arms from the begin-th added on were taken out of it."""
     group, n = state.group[g], state.meta[N_ADDED]
     if n > begin:
@@ -185,7 +185,7 @@ def _certify(state, g, begin, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _forget(state, arm):  # type: ignore[no-untyped-def]
+def _forget(state, arm):
     """Mark an arm that left the base in the sorted answer. O(log D)."""
     answer = state.sorted_base
     lo, size = 0, state.meta[N_SORTED]
@@ -199,7 +199,7 @@ def _forget(state, arm):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _is_quiet(state, g, lam):  # type: ignore[no-untyped-def]
+def _is_quiet(state, g, lam):
     """Whether group g's tree is still right and its full base heavier than all of it. O(capacity).
 
     So it is with most groups in a late round.
@@ -217,7 +217,7 @@ def _is_quiet(state, g, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
+def _settle_group(state, g, lam):
     """Make group g's part of the base right at lam. Changes its base and its tree; lists what came and went."""
     group, node, recs, base, meta = state.group, state.node, state.recs, state.base, state.meta
     root, lane = node[g // LANES], g % LANES
@@ -284,7 +284,7 @@ def _settle_group(state, g, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _hold(state, g, lam):  # type: ignore[no-untyped-def]
+def _hold(state, g, lam):
     """How long group g's base stays right if none of its arms is touched: for groups that rest. O(capacity)."""
     root, lane = state.node[g // LANES], g % LANES
     end, alpha, beta = root[FAIL, lane], root[KEY_ALPHA, lane], root[KEY_BETA, lane]
@@ -300,7 +300,7 @@ def _hold(state, g, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _write_sorted(state, out):  # type: ignore[no-untyped-def]
+def _write_sorted(state, out):
     """Bring the sorted answer up to date and copy it to `out`. O(D + s) for s changes."""
     meta, old, added = state.meta, state.sorted_base, state.added
     n_old, n_added = meta[N_SORTED], meta[N_ADDED]
@@ -332,7 +332,7 @@ def _write_sorted(state, out):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
+def kinetic_select(state, lam, out):
     """The base at lam (not below the last one). Only groups that were touched or whose time is up are settled."""
     state.lam[0] = lam
     played = state.meta[PLAYED]
@@ -352,7 +352,7 @@ def kinetic_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_rebuild(state):  # type: ignore[no-untyped-def]
+def kinetic_rebuild(state):
     """Read every record again and play all trees. O(K)."""
     shift = state.meta[SHIFT]
     mask = (1 << shift) - 1
@@ -371,7 +371,7 @@ def kinetic_rebuild(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_remove(state, arms):  # type: ignore[no-untyped-def]
+def kinetic_remove(state, arms):
     """Take present arms out, be they in the base or not. O(D + LANES log K) each."""
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -395,7 +395,7 @@ def kinetic_remove(state, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_restore(state, arms):  # type: ignore[no-untyped-def]
+def kinetic_restore(state, arms):
     """Put absent arms back into their trees with the weights in their records. O(LANES log K) each."""
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -405,7 +405,7 @@ def kinetic_restore(state, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_touch_many(state, arms):  # type: ignore[no-untyped-def]
+def kinetic_touch_many(state, arms):
     """Path by path when there are few, one rebuild in O(K) when there are many."""
     if _is_answer(state, arms):
         kinetic_touch_answer(state, arms, arms.shape[0])

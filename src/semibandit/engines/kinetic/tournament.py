@@ -65,7 +65,7 @@ def absent_nodes(blocks: int) -> FloatArray:
 
 
 @inline_kernel
-def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):  # type: ignore[no-untyped-def]
+def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):
     """The smaller of `fail` and a lam' >= lam up to which (alpha, beta), which wins at lam, keeps winning.
 
     `first` says that the winner has the smaller position and so wins ties.
@@ -87,7 +87,7 @@ def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):  # type: ig
 
 
 @inline_kernel
-def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):  # type: ignore[no-untyped-def]
+def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):
     """Play node i of a level over its children at lam. Changes that node. O(LANES)."""
     if level == n_levels - 1:
         out, lane = node[root // LANES], root % LANES
@@ -115,7 +115,7 @@ def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):  # ty
 
 
 @kernel
-def build(leaf, node, leaf0, first, n_levels, root, n, shift, lam):  # type: ignore[no-untyped-def]
+def build(leaf, node, leaf0, first, n_levels, root, n, shift, lam):
     """Play the whole tree over n positions. Changes its nodes. O(n)."""
     width = n
     for level in range(n_levels):
@@ -125,7 +125,7 @@ def build(leaf, node, leaf0, first, n_levels, root, n, shift, lam):  # type: ign
 
 
 @kernel
-def refresh(leaf, node, leaf0, first, n_levels, root, shift, lam, stack):  # type: ignore[no-untyped-def]
+def refresh(leaf, node, leaf0, first, n_levels, root, shift, lam, stack):
     """Replay every node whose certificate ended before lam, children first. Changes those nodes.
 
     For a root whose certificate ended. `stack` is scratch of LANES rows a level. O(LANES) a replayed node.
@@ -147,7 +147,7 @@ def refresh(leaf, node, leaf0, first, n_levels, root, shift, lam, stack):  # typ
 
 
 @kernel
-def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):  # type: ignore[no-untyped-def]
+def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
     """The key at `position` changed: repair its ancestors, stopping where nothing changes.
 
     All nodes must be valid at lam. A child that loses before and after costs one comparison: its new
@@ -192,7 +192,7 @@ def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
 
 
 @kernel
-def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):  # type: ignore[no-untyped-def]
+def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):
     """Take the root's winner out of the tree and return its position. Changes its path. O(LANES log n).
 
     All winners stay right at lam, but the certificates on the path are gone (-inf) until `certify_paths`: several arms
@@ -230,7 +230,7 @@ def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):  # type: 
 
 
 @kernel
-def certify_paths(leaf, node, leaf0, first, n_levels, root, shift, lam, positions, n):  # type: ignore[no-untyped-def]
+def certify_paths(leaf, node, leaf0, first, n_levels, root, shift, lam, positions, n):
     """Give the nodes above positions[:n], which `take_winner` left, their certificates: each node once, level by
     level. Changes them. O(LANES) a node."""
     mask = (1 << shift) - 1

@@ -68,25 +68,25 @@ class LaminarKineticState(NamedTuple):
 
 
 @inline_kernel
-def _home(state, arm):  # type: ignore[no-untyped-def]
+def _home(state, arm):
     return state.place[arm] >> SLOT_BITS
 
 
 @inline_kernel
-def _in_tree(state, arm):  # type: ignore[no-untyped-def]
+def _in_tree(state, arm):
     slot = state.place[arm] & SLOT_MASK
     return state.leaf[slot >> 4, KEY_ALPHA, slot & 15] != ABSENT
 
 
 @inline_kernel
-def laminar_touch(state, arm):  # type: ignore[no-untyped-def]
+def laminar_touch(state, arm):
     """The record of `arm` changed. O(1) for an arm of the base, else a path of the tree."""
     if _in_tree(state, arm):
         set_key(state, state.meta[SHIFT], arm, state.recs[arm, ALPHA], state.recs[arm, BETA], state.lam[0])
 
 
 @inline_kernel
-def _count(state, f, lam):  # type: ignore[no-untyped-def]
+def _count(state, f, lam):
     """One base arm more in family f. Shuts its gate when it is full."""
     state.family[f, USED] += 1
     if state.family[f, USED] == state.family[f, CAPACITY]:
@@ -94,7 +94,7 @@ def _count(state, f, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _discount(state, f, lam):  # type: ignore[no-untyped-def]
+def _discount(state, f, lam):
     """One base arm less in family f. Opens its gate if it was full."""
     state.family[f, USED] -= 1
     if state.family[f, USED] == state.family[f, CAPACITY] - 1:
@@ -102,7 +102,7 @@ def _discount(state, f, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _fill(state, lam):  # type: ignore[no-untyped-def]
+def _fill(state, lam):
     """Step 1. Let arms enter that no full family holds back. Changes the tree; lists them as added."""
     meta = state.meta
     root = state.link.shape[0] - 1
@@ -118,7 +118,7 @@ def _fill(state, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _raise_bar(node, family, bar, path, f, now, lam):  # type: ignore[no-untyped-def]
+def _raise_bar(node, family, bar, path, f, now, lam):
     """Weight of the heaviest challenger in full families around f. Changes `bar`. O(families new this round)."""
     n = 0
     while f >= 0 and bar[f, BAR_ROUND] != now:
@@ -137,7 +137,7 @@ def _raise_bar(node, family, bar, path, f, now, lam):  # type: ignore[no-untyped
 
 
 @inline_kernel
-def _find(state, lam):  # type: ignore[no-untyped-def]
+def _find(state, lam):
     """Step 2. Base arms not heavier than every challenger around them, lightest last. Returns how many."""
     recs, bar = state.recs, state.bar
     state.meta[ROUND] += 1
@@ -161,7 +161,7 @@ def _find(state, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _challenger(state, arm, lam):  # type: ignore[no-untyped-def]
+def _challenger(state, arm, lam):
     """The heaviest arm that can replace the base arm `arm`, and its weight; -1 if there is none. O(depth)."""
     node, family = state.node, state.family
     best, best_weight = -1, ABSENT
@@ -179,7 +179,7 @@ def _challenger(state, arm, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _exchange(state, leaver, entrant, lam):  # type: ignore[no-untyped-def]
+def _exchange(state, leaver, entrant, lam):
     """Step 3, one exchange. Changes the tree and its gates; lists both arms. O(depth fanout log K).
 
     The leaver goes into its tournament before its families open, and the entrant's families are shut before it
@@ -203,7 +203,7 @@ def _exchange(state, leaver, entrant, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _write(arms, meta, out):  # type: ignore[no-untyped-def]
+def _write(arms, meta, out):
     """Bring the ascending base up to date and copy it to `out`. O(D + s log s) for s changes."""
     base, added, removed = arms[BASE], arms[ADDED], arms[REMOVED]
     n_old, n_added, n_removed = meta[N_BASE], meta[N_ADDED], meta[N_REMOVED]
@@ -236,7 +236,7 @@ def _write(arms, meta, out):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
+def laminar_select(state, lam, out):
     """The base at lam (not below the last one), by filling and exchanging. Changes the whole state and `out`."""
     catch_up(state, lam)
     state.lam[0] = lam
@@ -250,7 +250,7 @@ def laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def laminar_rebuild(state):  # type: ignore[no-untyped-def]
+def laminar_rebuild(state):
     """Read the records of all arms in the tournaments again and play them all. O(K + F)."""
     for arm in range(state.recs.shape[0]):
         if _in_tree(state, arm):
@@ -261,7 +261,7 @@ def laminar_rebuild(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _set_keys(state, arms, gone):  # type: ignore[no-untyped-def]
+def _set_keys(state, arms, gone):
     """Take arms out of the tournaments or put them back. Paths for few arms, all played at once for many."""
     recs, lam = state.recs, state.lam[0]
     many = arms.shape[0] > recs.shape[0] // 16 + 64
@@ -280,7 +280,7 @@ def _set_keys(state, arms, gone):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def laminar_remove(state, arms):  # type: ignore[no-untyped-def]
+def laminar_remove(state, arms):
     """Take present arms out, be they in the base or not. O(D + depth fanout log K an arm)."""
     _set_keys(state, arms, True)
     base = state.arms[BASE]
@@ -299,13 +299,13 @@ def laminar_remove(state, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def laminar_restore(state, arms):  # type: ignore[no-untyped-def]
+def laminar_restore(state, arms):
     """Put absent arms back with the weights in their records. O(depth fanout log K an arm)."""
     _set_keys(state, arms, False)
 
 
 @kernel
-def laminar_touch_many(state, arms):  # type: ignore[no-untyped-def]
+def laminar_touch_many(state, arms):
     """Path by path when there are few, one rebuild in O(K) when there are many."""
     if arms.shape[0] > state.recs.shape[0] // 16 + 64:
         laminar_rebuild(state)

@@ -67,13 +67,13 @@ class NestedTree(NamedTuple):
 
 
 @njit
-def _in_one_block(at, n):  # type: ignore[no-untyped-def]
+def _in_one_block(at, n):
     """The first number from `at` on at which n <= LANES numbers lie in one block."""
     return at if (at & 15) + n <= LANES else (at + LANES) & -LANES
 
 
 @njit
-def _place_slots(family, n_own):  # type: ignore[no-untyped-def]
+def _place_slots(family, n_own):
     """Give every family its slots; returns how many there are. Changes `family`. O(F)."""
     at = 0
     for f in range(n_own.shape[0]):
@@ -85,7 +85,7 @@ def _place_slots(family, n_own):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _place_nodes(family, n_own, n_inner, link, shift):  # type: ignore[no-untyped-def]
+def _place_nodes(family, n_own, n_inner, link, shift):
     """Place every family's nodes, inner families first, and join them. O(nodes).
 
     Changes `family` and `link`; with an empty `link` only counts. Returns the number of nodes.
@@ -167,13 +167,13 @@ def new_tree(home: IntArray, parent: IntArray, capacity: IntArray, fanout: int) 
 
 
 @inline_kernel
-def weight_at(node, v, lam):  # type: ignore[no-untyped-def]
+def weight_at(node, v, lam):
     """Weight of what node (or slot) v shows."""
     return node[v >> 4, KEY_ALPHA, v & 15] + lam * node[v >> 4, KEY_BETA, v & 15]
 
 
 @inline_kernel
-def _show(node, v, alpha, beta, fail, winner):  # type: ignore[no-untyped-def]
+def _show(node, v, alpha, beta, fail, winner):
     out, lane = node[v >> 4], v & 15
     out[KEY_ALPHA, lane] = alpha
     out[KEY_BETA, lane] = beta
@@ -182,7 +182,7 @@ def _show(node, v, alpha, beta, fail, winner):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _play_slots(leaf, arm_of, first, last, node, v, lam):  # type: ignore[no-untyped-def]
+def _play_slots(leaf, arm_of, first, last, node, v, lam):
     """Play node v over the slots first .. last - 1 of one family at lam. Changes node v. O(LANES)."""
     b, lo = first >> 4, first & 15
     hi = lo + last - first
@@ -195,7 +195,7 @@ def _play_slots(leaf, arm_of, first, last, node, v, lam):  # type: ignore[no-unt
 
 
 @kernel
-def _play_nodes(node, first, last, v, lam):  # type: ignore[no-untyped-def]
+def _play_nodes(node, first, last, v, lam):
     """Play node v over its child nodes first .. last - 1 at lam, ties by arm id. Changes node v. O(LANES)."""
     b, lo = first >> 4, first & 15
     hi = lo + last - first
@@ -208,7 +208,7 @@ def _play_nodes(node, first, last, v, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _pass_gate(node, top, gate, is_open):  # type: ignore[no-untyped-def]
+def _pass_gate(node, top, gate, is_open):
     """What a gate shows: the family's winner if it is open. Changes node `gate`."""
     below, lane = node[top >> 4], top & 15
     if is_open:
@@ -220,7 +220,7 @@ def _pass_gate(node, top, gate, is_open):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _play(leaf, node, link, arm_of, v, lam):  # type: ignore[no-untyped-def]
+def _play(leaf, node, link, arm_of, v, lam):
     """Play node v over whatever is below it. Changes node v. O(LANES)."""
     first, last, kind = link[v, FIRST], link[v, LAST], link[v, KIND]
     if kind == OVER_NODES:
@@ -232,14 +232,14 @@ def _play(leaf, node, link, arm_of, v, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def play_all(tree, lam):  # type: ignore[no-untyped-def]
+def play_all(tree, lam):
     """Play every node at lam. Changes all nodes. O(K + F)."""
     for v in range(tree.link.shape[0]):
         _play(tree.leaf, tree.node, tree.link, tree.arm_of, v, lam)
 
 
 @inline_kernel
-def catch_up(tree, lam):  # type: ignore[no-untyped-def]
+def catch_up(tree, lam):
     """Play again every node whose certificate ended before lam, children first. Changes those nodes.
 
     O(LANES) a node played; nothing when the last node's certificate holds.
@@ -250,7 +250,7 @@ def catch_up(tree, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _play_ended(leaf, node, link, arm_of, queue, root, lam):  # type: ignore[no-untyped-def]
+def _play_ended(leaf, node, link, arm_of, queue, root, lam):
     """`catch_up` once something has ended. Parents are found before their children and played after them."""
     queue[0] = root
     n = 1
@@ -272,7 +272,7 @@ def _play_ended(leaf, node, link, arm_of, queue, root, lam):  # type: ignore[no-
 
 
 @kernel
-def _climb(node, link, v, shown, lam):  # type: ignore[no-untyped-def]
+def _climb(node, link, v, shown, lam):
     """Node v changed: repair the nodes above it, as far as anything changes. O(LANES) a node.
 
     `shown` is the arm it showed before, or NOTHING, or SAME when only its certificate became shorter. All
@@ -323,7 +323,7 @@ def _climb(node, link, v, shown, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def set_key(tree, shift, arm, alpha, beta, lam):  # type: ignore[no-untyped-def]
+def set_key(tree, shift, arm, alpha, beta, lam):
     """Give the slot of `arm` a new key. Changes it and nodes above. O(LANES log K) a level, often O(1)."""
     slot, f = tree.place[arm] & SLOT_MASK, tree.place[arm] >> SLOT_BITS
     tree.leaf[slot >> 4, KEY_ALPHA, slot & 15] = alpha
@@ -345,7 +345,7 @@ def set_key(tree, shift, arm, alpha, beta, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def set_gate(tree, f, is_open, lam):  # type: ignore[no-untyped-def]
+def set_gate(tree, f, is_open, lam):
     """Open or shut family f towards the family around it. Changes nodes above. O(LANES log K) a level."""
     gate = tree.family[f, GATE]
     shown = int(tree.node[gate >> 4, WINNER, gate & 15])

@@ -52,7 +52,7 @@ MOST_SKIPPED = 64
 
 
 @kernel
-def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms):  # type: ignore[no-untyped-def]
+def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms):
     """Note that the weights of `arms` changed: present ones must be sorted again and are hot, but loops are no use.
 
     Returns how many arms are hot. Changes all but `present`, `is_loop` and `arms`. O(number of arms).

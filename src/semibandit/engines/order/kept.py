@@ -57,7 +57,7 @@ def new_kept_order(n_arms: int) -> KeptOrder:
 
 
 @kernel
-def kept_touch(kept, arm):  # type: ignore[no-untyped-def]
+def kept_touch(kept, arm):
     """Remember that `arm` must be re-sorted (also when it appears or disappears). O(1)."""
     if kept.flag[arm] == 0:
         kept.flag[arm] = 1
@@ -66,7 +66,7 @@ def kept_touch(kept, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_sort(weight, arm, n, spare_weight, spare_arm):  # type: ignore[no-untyped-def]
+def merge_sort(weight, arm, n, spare_weight, spare_arm):
     """Sort (weight[:n], arm[:n]) by weight descending, id ascending; bottom-up, in place, O(n log n)."""
     if n < 2:
         return
@@ -114,7 +114,7 @@ def merge_sort(weight, arm, n, spare_weight, spare_arm):  # type: ignore[no-unty
 
 
 @kernel
-def kept_sort(kept, recs, lam):  # type: ignore[no-untyped-def]
+def kept_sort(kept, recs, lam):
     """Bring the order up to date with the records and `lam`. Changes everything in `kept`."""
     order, alpha, beta, weight = kept.order, kept.alpha, kept.beta, kept.weight
     meta, flag = kept.meta, kept.flag

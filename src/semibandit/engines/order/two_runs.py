@@ -69,7 +69,7 @@ def new_two_runs(n_arms: int, rank: int) -> TwoRuns:
 
 
 @inline_kernel
-def runs_touch(runs, arm):  # type: ignore[no-untyped-def]
+def runs_touch(runs, arm):
     """The record of `arm` changed, or it appeared or disappeared. O(1)."""
     if runs.flag[arm] == 0:
         runs.flag[arm] = 1
@@ -78,7 +78,7 @@ def runs_touch(runs, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def runs_forget(runs):  # type: ignore[no-untyped-def]
+def runs_forget(runs):
     """Let the next `runs_update` begin anew, whatever was touched in between. O(K)."""
     runs.flag[:] = 0
     runs.meta[N_TOUCHED] = 0
@@ -86,7 +86,7 @@ def runs_forget(runs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _merge(arm, weight, n, new_arm, new_weight, m):  # type: ignore[no-untyped-def]
+def _merge(arm, weight, n, new_arm, new_weight, m):
     """Merge new_arm[:m] into arm[:n], both in order, from the back. Changes arm[: n + m]. O(n + m) at most."""
     i, j, o = n - 1, m - 1, n + m - 1
     while j >= 0:
@@ -101,7 +101,7 @@ def _merge(arm, weight, n, new_arm, new_weight, m):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _fold(runs):  # type: ignore[no-untyped-def]
+def _fold(runs):
     """Merge the short run into the long one. O(K)."""
     arm, weight, place, meta = runs.arm, runs.weight, runs.place, runs.meta
     n = 0
@@ -118,7 +118,7 @@ def _fold(runs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _build(runs, recs, lam):  # type: ignore[no-untyped-def]
+def _build(runs, recs, lam):
     """One run of all present arms at lam. By insertion while that goes well: the old order is nearly right."""
     arm, weight, place, meta = runs.arm, runs.weight, runs.place, runs.meta
     if meta[BUILT] == 1:
@@ -163,7 +163,7 @@ def _build(runs, recs, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def runs_update(runs, recs, lam):  # type: ignore[no-untyped-def]
+def runs_update(runs, recs, lam):
     """Bring the runs up to date with the records and `lam`. Changes everything in `runs`; see above for the cost."""
     meta, place, flag = runs.meta, runs.place, runs.flag
     if meta[BUILT] == 0 or lam != runs.lam[0]:
@@ -201,7 +201,7 @@ def runs_update(runs, recs, lam):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def runs_next(runs, i, j):  # type: ignore[no-untyped-def]
+def runs_next(runs, i, j):
     """The heaviest of what comes from entry i of the long run and entry j of the short one on: (arm, next i, next j),
     -1 when there is none. Begin at i = meta[START], j = 0. O(1) amortised."""
     n_long, n_short = runs.meta[N_LONG], runs.meta[N_SHORT]
@@ -223,13 +223,13 @@ open_runs = opener(TwoRuns)
 
 
 @kernel
-def update_by_handle(handle, recs, lam):  # type: ignore[no-untyped-def]
+def update_by_handle(handle, recs, lam):
     """`runs_update` for a handle of the runs, as an entry point for Python."""
     runs_update(open_runs(handle), recs, lam)
 
 
 @kernel
-def list_by_handle(handle, at, out, wanted):  # type: ignore[no-untyped-def]
+def list_by_handle(handle, at, out, wanted):
     """List arms, heaviest first, in `out` until there are `wanted` or no more; how many there are then.
 
     `at` says how far the last call came: places in both runs and number of arms, (meta[START], 0, 0) at first. For

@@ -65,7 +65,7 @@ class TransversalState(NamedTuple):
 
 
 @kernel
-def _laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _laminar_select(state, lam, out):
     """Greedy with a counter per family; a full family stops every arm below it. Changes `used`, `out`."""
     kept_sort(state.kept, state.recs, lam)
     order, leaf, parent, capacity, used = (
@@ -97,7 +97,7 @@ def _laminar_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(root, v):  # type: ignore[no-untyped-def]
+def _find(root, v):
     """Representative of v, halving the path on the way. Changes `root`."""
     while root[v] != v:
         root[v] = root[root[v]]
@@ -106,7 +106,7 @@ def _find(root, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _graphic_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _graphic_select(state, lam, out):
     """Kruskal over the kept order. Changes the union-find and `out`."""
     kept_sort(state.kept, state.recs, lam)
     order, tail, head, root, size = state.kept.order, state.tail, state.head, state.root, state.size
@@ -136,7 +136,7 @@ DEAD = -1
 
 
 @kernel
-def augment(indptr, indices, mate, seen, stamp, came_from, queue, arm):  # type: ignore[no-untyped-def]
+def augment(indptr, indices, mate, seen, stamp, came_from, queue, arm):
     """Breadth-first search for an augmenting path from `arm`, over right nodes; flips it if there is one.
 
     ``seen[r] == stamp`` marks what this search reached, ``DEAD`` what no search needs to enter. O(edges of
@@ -169,7 +169,7 @@ def augment(indptr, indices, mate, seen, stamp, came_from, queue, arm):  # type:
 
 
 @kernel
-def _transversal_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _transversal_select(state, lam, out):
     """Greedy with augmenting paths over the kept order. Changes the matching and `out`.
 
     What a failed search reached is closed under alternating paths and holds no free node, so no later
@@ -198,7 +198,7 @@ def _transversal_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _greedy_touch(state, arm):  # type: ignore[no-untyped-def]
+def _greedy_touch(state, arm):
     """The arm must be re-sorted at the next round. O(1)."""
     if state.kept.present[arm]:
         kept_touch(state.kept, arm)

@@ -38,7 +38,7 @@ class ScanState(NamedTuple):
 
 
 @kernel
-def _sift_down(weight, arm, first, n, i):  # type: ignore[no-untyped-def]
+def _sift_down(weight, arm, first, n, i):
     """Restore the heap whose root is the lightest (of equal weights: the largest id). Changes both arrays."""
     w = weight[first + i]
     a = arm[first + i]
@@ -61,7 +61,7 @@ def _sift_down(weight, arm, first, n, i):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _push(weight, arm, first, size, capacity, w, a):  # type: ignore[no-untyped-def]
+def _push(weight, arm, first, size, capacity, w, a):
     """Offer (w, a) to a group's heap; ids arrive ascending, so an equal weight never displaces. New size."""
     if size < capacity:
         i = size
@@ -84,7 +84,7 @@ def _push(weight, arm, first, size, capacity, w, a):  # type: ignore[no-untyped-
 
 
 @kernel
-def sort_ids(ids, n):  # type: ignore[no-untyped-def]
+def sort_ids(ids, n):
     """Sort ids[:n] ascending in place: insertion for few, heapsort for many. O(n log n)."""
     if n <= 32:
         for i in range(1, n):
@@ -121,7 +121,7 @@ def sort_ids(ids, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scan_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _scan_select(state, lam, out):
     """One pass over all weights. Changes the heaps and `out`."""
     alpha, beta, group, start, size = state.alpha, state.beta, state.group, state.start, state.size
     heap_weight, heap_arm = state.heap_weight, state.heap_arm
@@ -166,7 +166,7 @@ def _scan_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scan_touch(state, arm):  # type: ignore[no-untyped-def]
+def _scan_touch(state, arm):
     """Copy one record's weight. O(1)."""
     if state.present[arm]:
         state.alpha[arm] = state.recs[arm, ALPHA]

@@ -119,7 +119,7 @@ def new_switch(matroid: Transversal, n_slots: int) -> FloatArray:
 
 
 @inner
-def _greedy_select(state, lam, out):  # type: ignore[no-untyped-def]
+def _greedy_select(state, lam, out):
     """Greedy with augmenting paths, heaviest arm first, until the base is full. Changes the matching and `out`.
 
     What a failed search reached is dead for the rest of the round, as in `resolve_greedy`. O(arms looked at) searches
@@ -149,7 +149,7 @@ def _greedy_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _adopt(handle, mate):  # type: ignore[no-untyped-def]
+def _adopt(handle, mate):
     """Give the greedy's matching to the challengers; their tournaments are to be made anew. O(edges of the base)."""
     tops = open_challenger(handle)
     indptr, edge, bits, right, host = (
@@ -175,7 +175,7 @@ def _adopt(handle, mate):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _exchanges(last, seen, out, n):  # type: ignore[no-untyped-def]
+def _exchanges(last, seen, out, n):
     """How many arms of out[:n] were not in the last answer, which becomes out[:n]. O(D)."""
     m = seen[N_LAST]
     new, j = 0, 0
@@ -191,7 +191,7 @@ def _exchanges(last, seen, out, n):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _challenger_cost(switch, seen, meta, anew):  # type: ignore[no-untyped-def]
+def _challenger_cost(switch, seen, meta, anew):
     """What the challengers did since the last round. Changes `seen`."""
     cost = switch[REBUILD] if anew else 0.0
     cost += switch[STEP] * (meta[STEPS] - seen[SEEN_STEPS])
@@ -206,7 +206,7 @@ def _challenger_cost(switch, seen, meta, anew):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _would_cost(switch, n, new, anew):  # type: ignore[no-untyped-def]
+def _would_cost(switch, n, new, anew):
     """What challengers would do in a round in which `new` arms enter a base of n."""
     cost = new * switch[EXCHANGE_SLOTS] * switch[SLOT_CHANGE]
     if anew:
@@ -218,7 +218,7 @@ def _would_cost(switch, n, new, anew):  # type: ignore[no-untyped-def]
 
 
 @inner
-def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
+def adaptive_select(state, lam, out):
     """The base at lam by the part in use; then the parts may change. Cost: see both parts."""
     tops, greedy = open_challenger(state.tops), open_greedy(state.greedy)
     switch, seen = state.switch, state.seen
@@ -250,7 +250,7 @@ def adaptive_select(state, lam, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
+def adaptive_touch(state, arm):
     """The record of `arm` changed. O(1), or O(degree log K) for an outsider while challengers are in use."""
     if state.switch[PART] == CHALLENGER:
         challenger_touch(state.tops, arm)
@@ -261,7 +261,7 @@ def adaptive_touch(state, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _runs_touch_all(handle, arms):  # type: ignore[no-untyped-def]
+def _runs_touch_all(handle, arms):
     """`runs_touch` of each of `arms`, as an entry point for Python."""
     runs = open_greedy(handle).runs
     for i in range(arms.shape[0]):
@@ -269,7 +269,7 @@ def _runs_touch_all(handle, arms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def adaptive_touch_many(state, arms):  # type: ignore[no-untyped-def]
+def adaptive_touch_many(state, arms):
     """Arm by arm, or all tournaments anew where that is cheaper."""
     if state.switch[PART] == CHALLENGER and arms.shape[0] > state.recs.shape[0] // 4 + 16:
         open_challenger(state.tops).meta[STALE] = 1

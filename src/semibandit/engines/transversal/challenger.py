@@ -77,7 +77,7 @@ MOST_SEARCHES = 24
 
 
 @inner
-def _note(flag, lists, meta, arm, bit, row, count):  # type: ignore[no-untyped-def]
+def _note(flag, lists, meta, arm, bit, row, count):
     """Put `arm` on a list once; a full list means that the next round re-solves. O(1)."""
     if flag[arm] & bit:
         return
@@ -91,7 +91,7 @@ def _note(flag, lists, meta, arm, bit, row, count):  # type: ignore[no-untyped-d
 
 
 @inner
-def _rise(handle, arm):  # type: ignore[no-untyped-def]
+def _rise(handle, arm):
     """Outsider `arm` rose or appeared: let it in if it can be matched besides the base, else lift the bounds of all
     base arms that it could replace. O(n_right / 64) for each of them."""
     state = open_challenger(handle)
@@ -111,7 +111,7 @@ def _rise(handle, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _settle_risen(handle):  # type: ignore[no-untyped-def]
+def _settle_risen(handle):
     """Make all bounds valid again after outsiders rose. An exchange before that could break them."""
     state = open_challenger(handle)
     for i in range(state.meta[N_RISEN]):
@@ -123,7 +123,7 @@ def _settle_risen(handle):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _defend(handle, arm, gone):  # type: ignore[no-untyped-def]
+def _defend(handle, arm, gone):
     """Base arm `arm` is lighter than its bound, or gone: exchange it for its best challenger or tighten the bound.
 
     Returns whether it was exchanged. One search, and O(degree log K) for an exchange.
@@ -157,7 +157,7 @@ def _defend(handle, arm, gone):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _reweigh(recs, host, indptr, edge, leaf, lam):  # type: ignore[no-untyped-def]
+def _reweigh(recs, host, indptr, edge, leaf, lam):
     """Weights of all outsiders at lam. Changes `leaf`. O(edges).
 
     Arm by arm: each right node's slots are then written from left to right, while records are read only once.
@@ -169,7 +169,7 @@ def _reweigh(recs, host, indptr, edge, leaf, lam):  # type: ignore[no-untyped-de
 
 
 @inner
-def _write_sorted(host, flag, right, lists, meta, out):  # type: ignore[no-untyped-def]
+def _write_sorted(host, flag, right, lists, meta, out):
     """Bring the sorted answer up to date and copy it to `out`. O(D + s log s) for s arms that came in."""
     n_old, n_came = meta[N_SORTED], meta[N_CAME]
     if n_came == 0 and n_old == meta[N_BASE] and meta[RELIST] == 0:
@@ -218,7 +218,7 @@ def _write_sorted(host, flag, right, lists, meta, out):  # type: ignore[no-untyp
 
 
 @inner
-def challenger_select(handle, lam, out):  # type: ignore[no-untyped-def]
+def challenger_select(handle, lam, out):
     """The base at lam. O(D) plus a search for each bound passed, or one re-solve; O(edges) at a new lam."""
     state = open_challenger(handle)
     meta, lists, flag, host = state.meta, state.lists, state.flag, state.host
@@ -253,7 +253,7 @@ def challenger_select(handle, lam, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def challenger_touch(handle, arm):  # type: ignore[no-untyped-def]
+def challenger_touch(handle, arm):
     """The record of `arm` changed. O(1) for a base arm, O(degree log K) for an outsider."""
     state = open_challenger(handle)
     indptr, edge, leaf, meta = state.indptr, state.edge, state.leaf, state.meta
@@ -281,7 +281,7 @@ def challenger_touch(handle, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def challenger_move(handle, arms, remove):  # type: ignore[no-untyped-def]
+def challenger_move(handle, arms, remove):
     """Take present arms out (the best challenger of a base arm takes its place) or put absent arms back with the
     weights in their records. O(degree log K) each and a search, for arms put back at the next round."""
     state = open_challenger(handle)
@@ -331,12 +331,12 @@ class ChallengerState(NamedTuple):
 
 
 @inner
-def _select(state, lam, out):  # type: ignore[no-untyped-def]
+def _select(state, lam, out):
     return challenger_select(state.handle, lam, out)
 
 
 @inner
-def _touch(state, arm):  # type: ignore[no-untyped-def]
+def _touch(state, arm):
     challenger_touch(state.handle, arm)
 
 

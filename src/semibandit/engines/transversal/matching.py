@@ -143,19 +143,19 @@ def _offsets(sizes: IntArray) -> IntArray:
 
 
 @inner
-def weigh(recs, lam, arm):  # type: ignore[no-untyped-def]
+def weigh(recs, lam, arm):
     """The weight of `arm` at lam[0]."""
     return recs[arm, ALPHA] + lam[0] * recs[arm, BETA]
 
 
 @inner
-def beats(weight, arm, other_weight, other):  # type: ignore[no-untyped-def]
+def beats(weight, arm, other_weight, other):
     """The one total order: heavier, then smaller id."""
     return weight > other_weight or (weight == other_weight and arm < other)
 
 
 @inner
-def _turn_bits(indptr, edge, bits, arm, r):  # type: ignore[no-untyped-def]
+def _turn_bits(indptr, edge, bits, arm, r):
     """Write `arm` as the one matched to r into the rows, or if it stands there wipe it out. O(degree)."""
     word, bit = r >> 6, np.int64(1) << (r & 63)
     behind = AHEAD + ((bits.shape[0] - AHEAD) >> 1)
@@ -166,7 +166,7 @@ def _turn_bits(indptr, edge, bits, arm, r):  # type: ignore[no-untyped-def]
 
 
 @inner
-def seat(indptr, edge, bits, right, host, arm, r):  # type: ignore[no-untyped-def]
+def seat(indptr, edge, bits, right, host, arm, r):
     """Match `arm` to right node r, whoever was matched there. O(degree)."""
     old = right[r, MATE]
     if old != arm:
@@ -179,7 +179,7 @@ def seat(indptr, edge, bits, right, host, arm, r):  # type: ignore[no-untyped-de
 
 
 @inner
-def unseat(indptr, edge, bits, right, r):  # type: ignore[no-untyped-def]
+def unseat(indptr, edge, bits, right, r):
     """Leave right node r without an arm. O(degree)."""
     if right[r, MATE] >= 0:
         _turn_bits(indptr, edge, bits, right[r, MATE], r)
@@ -188,7 +188,7 @@ def unseat(indptr, edge, bits, right, r):  # type: ignore[no-untyped-def]
 
 
 @inner
-def enter(handle, arm):  # type: ignore[no-untyped-def]
+def enter(handle, arm):
     """An outsider that was seated joins the base and leaves the tournaments. O(degree log K)."""
     state = open_challenger(handle)
     meta, flag = state.meta, state.flag
@@ -215,7 +215,7 @@ def enter(handle, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def leave(handle, arm):  # type: ignore[no-untyped-def]
+def leave(handle, arm):
     """A base arm that lost its seat becomes an outsider, which stands in the tournaments. O(degree log K)."""
     state = open_challenger(handle)
     state.host[arm] = OUTSIDER
@@ -235,7 +235,7 @@ def leave(handle, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def search(bits, right, lists, meta, node_weight, node_slot, arm_of, start):  # type: ignore[no-untyped-def]
+def search(bits, right, lists, meta, node_weight, node_slot, arm_of, start):
     """Right node whose top is the best challenger of the arm matched to `start`, or -1.
 
     Walks alternating paths backwards; VIA leads from each right node reached towards `start`. O(n_right / 64) for
@@ -271,7 +271,7 @@ def search(bits, right, lists, meta, node_weight, node_slot, arm_of, start):  # 
 
 
 @inner
-def rotate(handle, arm, at, start):  # type: ignore[no-untyped-def]
+def rotate(handle, arm, at, start):
     """Match outsider `arm` to `at` and shift the arms along VIA up to `start`, each with its bound; the arm matched
     to `start` loses its seat. The bound of `arm` is its own weight. O(length of the path * degree)."""
     state = open_challenger(handle)
@@ -294,7 +294,7 @@ def rotate(handle, arm, at, start):  # type: ignore[no-untyped-def]
 
 
 @inner
-def augment(handle, arm):  # type: ignore[no-untyped-def]
+def augment(handle, arm):
     """Seat `arm`, shifting base arms along an alternating path to a free right node, each with its bound.
 
     Right nodes in DEAD are not entered. Returns -1, or if there is no such path how many right nodes `arm` reaches

@@ -41,7 +41,7 @@ from semibandit.engines.transversal.tops import crown_build, crown_fall, inner
 
 
 @inner
-def _vacate(handle):  # type: ignore[no-untyped-def]
+def _vacate(handle):
     """Free all right nodes and list their arms, heaviest first, in WORK and WORK_WEIGHT; how many there are.
 
     The arms stay written at their right nodes, where most of them will sit again. The order of the last re-solve is
@@ -79,7 +79,7 @@ def _vacate(handle):  # type: ignore[no-untyped-def]
 
 
 @inner
-def tops_resolve(handle):  # type: ignore[no-untyped-def]
+def tops_resolve(handle):
     """Base, matching and exact bounds by greedy, starting from any independent set as the base.
 
     O(D log D + n_right^2 / 64) and, for each arm that enters, an augmenting path and O(degree log K).

@@ -61,7 +61,7 @@ def lines_of_weights(n: int) -> FloatArray:
 
 
 @inner
-def _best(weight, first):  # type: ignore[no-untyped-def]
+def _best(weight, first):
     """The leftmost heaviest of the block that starts at `first`."""
     best = first
     top = weight[first]
@@ -73,7 +73,7 @@ def _best(weight, first):  # type: ignore[no-untyped-def]
 
 
 @inner
-def build_tops(first, leaf, node_weight, node_slot):  # type: ignore[no-untyped-def]
+def build_tops(first, leaf, node_weight, node_slot):
     """Play every tournament anew. Changes the nodes. O(edges + n_right)."""
     for r in range(first.shape[1] - 1):
         begin = first[FIRST_SLOT, r]
@@ -96,7 +96,7 @@ def build_tops(first, leaf, node_weight, node_slot):  # type: ignore[no-untyped-
 
 
 @inner
-def show(indptr, edge, first, leaf, node_weight, node_slot, arm, weight):  # type: ignore[no-untyped-def]
+def show(indptr, edge, first, leaf, node_weight, node_slot, arm, weight):
     """Let `arm` stand in the tournaments of all its right nodes with this weight. Changes `leaf` and nodes.
 
     For each right node O(log K) when the arm loses before and after, O(FANOUT log K) at worst.
@@ -146,7 +146,7 @@ def show(indptr, edge, first, leaf, node_weight, node_slot, arm, weight):  # typ
 
 
 @inner
-def _best_key(names, first, last, weight, arm):  # type: ignore[no-untyped-def]
+def _best_key(names, first, last, weight, arm):
     """The right node among names[first .. last - 1] with the heaviest key, of equal ones the smaller arm."""
     best = names[first]
     top, top_arm = weight[best], arm[best]
@@ -159,7 +159,7 @@ def _best_key(names, first, last, weight, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def crown_build(crown, names, weight, arm):  # type: ignore[no-untyped-def]
+def crown_build(crown, names, weight, arm):
     """A tournament over the right nodes `names` = 0, 1, .. by the keys (weight[r], arm[r]). O(n_right).
 
     Changes `crown`; returns which of its nodes holds the winner.
@@ -180,7 +180,7 @@ def crown_build(crown, names, weight, arm):  # type: ignore[no-untyped-def]
 
 
 @inner
-def crown_fall(crown, names, weight, arm, r):  # type: ignore[no-untyped-def]
+def crown_fall(crown, names, weight, arm, r):
     """The key of right node r became lighter: play again where r had won. O(1) if nowhere, else O(FANOUT log)."""
     n = names.shape[0]
     index = r >> SHIFT

@@ -15,7 +15,7 @@ BoolTable = npt.NDArray[np.bool_]
 
 
 @kernel
-def _tree_paths(tail, head, outside, parent, via, depth, table):  # type: ignore[no-untyped-def]
+def _tree_paths(tail, head, outside, parent, via, depth, table):
     """table[k, i]: the i-th edge of the forest lies on its path between the ends of edge k. O(K * longest path).
 
     `outside` lists the edges k, all spanned by the forest, which `parent`, `via` (the edge there) and `depth` describe.
@@ -87,7 +87,7 @@ def exchange_table(matroid: Matroid, base: IntArray, arms: IntArray) -> tuple[Bo
 
 
 @kernel
-def best_exchange(table, base, places, weights):  # type: ignore[no-untyped-def]
+def best_exchange(table, base, places, weights):
     """The exchange of largest gain under `weights`: (arm outside, place in the base), or (-1, -1) if none gains.
 
     `places` lists the places of the base lightest first. Gains are compared first, then the smaller arm

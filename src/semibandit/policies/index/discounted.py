@@ -25,7 +25,7 @@ LARGEST_UNIT = 2.0**200
 
 
 @kernel
-def enter(recs, seen, arms, rewards, unit):  # type: ignore[no-untyped-def]
+def enter(recs, seen, arms, rewards, unit):
     """Count validated feedback, each with weight `unit`. Changes `recs` and `seen`. O(n)."""
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -39,7 +39,7 @@ def enter(recs, seen, arms, rewards, unit):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def divide(recs, unit):  # type: ignore[no-untyped-def]
+def divide(recs, unit):
     """Divide all weights by `unit`. An arm whose weight vanishes counts as never seen. O(K)."""
     for arm in range(recs.shape[0]):
         n = recs[arm, COUNT] / unit

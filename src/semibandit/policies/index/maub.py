@@ -28,7 +28,7 @@ COUNTERS = ("reign", "oracle_rounds", "tests", "leaders")
 
 
 @kernel
-def kl_indices(recs, budget, low, span, out):  # type: ignore[no-untyped-def]
+def kl_indices(recs, budget, low, span, out):
     """KL index of every arm, on the unit scale; infinite for an arm never seen. Changes `out`. O(K)."""
     for k in range(recs.shape[0]):
         n = recs[k, COUNT]

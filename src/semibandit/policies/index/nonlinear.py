@@ -26,7 +26,7 @@ _NEWTON = 60
 
 
 @inline_kernel
-def kl_upper(p, d):  # type: ignore[no-untyped-def]
+def kl_upper(p, d):
     """The largest q in [p, 1] with kl(p, q) <= d, for Bernoulli distributions. About six Newton steps.
 
     kl(p, .) is convex and increases to the right of p, so Newton's method from a point beyond the root decreases to it.
@@ -52,7 +52,7 @@ def kl_upper(p, d):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def level_index(kind, n, total, squares, level, low, high):  # type: ignore[no-untyped-def]
+def level_index(kind, n, total, squares, level, low, high):
     """The index of an arm with `n` rewards of sum `total` and sum of squares `squares` (UCB-V only), at `level`.
 
     `level` is lam of CUCB's clock for CLIPPED and UCB_V, and the right-hand side of the condition on N kl for KL.
@@ -72,7 +72,7 @@ def level_index(kind, n, total, squares, level, low, high):  # type: ignore[no-u
 
 
 @kernel
-def index_all(kind, recs, squares, level, low, high):  # type: ignore[no-untyped-def]
+def index_all(kind, recs, squares, level, low, high):
     """Write the index of every arm into the records. O(K)."""
     for arm in range(recs.shape[0]):
         s = squares[arm] if squares.shape[0] else 0.0
@@ -81,7 +81,7 @@ def index_all(kind, recs, squares, level, low, high):  # type: ignore[no-untyped
 
 
 @kernel
-def count_and_index(kind, recs, squares, arms, rewards, level, low, high):  # type: ignore[no-untyped-def]
+def count_and_index(kind, recs, squares, arms, rewards, level, low, high):
     """Validate a batch of feedback, count it and write the index of its arms. Nothing changes on error.
 
     Sums of rewards and of their squares, so that order does not matter but for rounding.

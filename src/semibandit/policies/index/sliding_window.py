@@ -22,7 +22,7 @@ from semibandit.policies.state import array_of
 
 
 @inline_kernel
-def _add(recs, rest, arm, reward, sign):  # type: ignore[no-untyped-def]
+def _add(recs, rest, arm, reward, sign):
     """Count `reward` in (sign = 1) or out (-1). The sum is kept to twice the precision, so that what goes in and out
     leaves no trace: TOTAL is the sum of the window, rounded once."""
     n = recs[arm, COUNT] + sign
@@ -47,7 +47,7 @@ def _add(recs, rest, arm, reward, sign):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_expired(stamps, head, size, oldest):  # type: ignore[no-untyped-def]
+def count_expired(stamps, head, size, oldest):
     """How many entries at the front of the ring are older than `oldest`. O(that many)."""
     n = 0
     while n < size and stamps[(head + n) & (stamps.shape[0] - 1)] < oldest:
@@ -56,7 +56,7 @@ def count_expired(stamps, head, size, oldest):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expire(recs, rest, ring_arms, ring_rewards, head, n, out):  # type: ignore[no-untyped-def]
+def expire(recs, rest, ring_arms, ring_rewards, head, n, out):
     """Count the first n entries of the ring out; their arms into `out`. Changes `recs` and `rest`. O(n)."""
     mask = ring_arms.shape[0] - 1
     for i in range(n):
@@ -66,7 +66,7 @@ def expire(recs, rest, ring_arms, ring_rewards, head, n, out):  # type: ignore[n
 
 
 @kernel
-def enter(recs, rest, ring_arms, ring_rewards, stamps, tail, t, arms, rewards):  # type: ignore[no-untyped-def]
+def enter(recs, rest, ring_arms, ring_rewards, stamps, tail, t, arms, rewards):
     """Count validated feedback in and note it at the ring's end, which has room for it. O(n)."""
     mask = ring_arms.shape[0] - 1
     for i in range(arms.shape[0]):

@@ -56,7 +56,7 @@ _MARGIN, _MEMORY, _WARM_UP, _ENOUGH = 4.0, 1.0 / 32.0, 32, 4
 
 
 @kernel
-def _sink(value, owner, size, at):  # type: ignore[no-untyped-def]
+def _sink(value, owner, size, at):
     """Restore the heap, least value at the root, after item `at` grew. O(log size)."""
     v = value[at]
     o = owner[at]
@@ -76,7 +76,7 @@ def _sink(value, owner, size, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _offer(value, owner, held, wanted, x, k):  # type: ignore[no-untyped-def]
+def _offer(value, owner, held, wanted, x, k):
     """Let sample x of group k compete; returns how many samples are held. O(log wanted)."""
     if x < _LEAST:
         x = _LEAST
@@ -97,7 +97,7 @@ def _offer(value, owner, held, wanted, x, k):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _hopeless(log_v, wins, losses, entropy, threshold, log_x, log_y):  # type: ignore[no-untyped-def]
+def _hopeless(log_v, wins, losses, entropy, threshold, log_x, log_y):
     """Whether a survival of exp(log_v) surely lies below the threshold.
 
     Beta(s+1, f+1) exceeds x when a binomial (s + f + 1, x) is at most s: at most exp(-m kl(s/m, x)) for s/m < x,
@@ -109,7 +109,7 @@ def _hopeless(log_v, wins, losses, entropy, threshold, log_x, log_y):  # type: i
 
 
 @kernel
-def _offer_group(g, rng, k, total, value, owner, held, wanted):  # type: ignore[no-untyped-def]
+def _offer_group(g, rng, k, total, value, owner, held, wanted):
     """Let the samples of group k compete, the largest first; `total` is the exponent of the first. Returns as `_offer`.
 
     O(sqrt(N)) for each sample that enters, and once more.
@@ -138,7 +138,7 @@ def _offer_group(g, rng, k, total, value, owner, held, wanted):  # type: ignore[
 
 
 @kernel
-def _scan_hot(g, rng, c, wanted, value, owner):  # type: ignore[no-untyped-def]
+def _scan_hot(g, rng, c, wanted, value, owner):
     """Let all hot groups of class c compete: (samples held, groups looked at). O(1) a group that cannot reach."""
     held = 0
     looked = 0
@@ -172,7 +172,7 @@ def _scan_hot(g, rng, c, wanted, value, owner):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _jump_cold(g, rng, stamp, value, owner, held, wanted):  # type: ignore[no-untyped-def]
+def _jump_cold(g, rng, stamp, value, owner, held, wanted):
     """Let the cold groups compete that have a point of the process, and mark them: (samples held, groups looked at).
 
     Expected O(1) a point, plus one step for 4,096 groups.
@@ -201,7 +201,7 @@ def _jump_cold(g, rng, stamp, value, owner, held, wanted):  # type: ignore[no-un
 
 
 @kernel
-def _scan_cold(g, rng, stamp, value, owner, held, wanted):  # type: ignore[no-untyped-def]
+def _scan_cold(g, rng, stamp, value, owner, held, wanted):
     """Let the cold groups without a point compete, given that they have none; returns samples held. O(groups)."""
     k = g.head[1]
     while k >= 0:
@@ -213,7 +213,7 @@ def _scan_cold(g, rng, stamp, value, owner, held, wanted):  # type: ignore[no-un
 
 
 @kernel
-def _best_of_class(g, rng, c, wanted, value, owner):  # type: ignore[no-untyped-def]
+def _best_of_class(g, rng, c, wanted, value, owner):
     """The `wanted` largest posterior samples of class c and the groups they fell to, into value and owner."""
     held, looked = _scan_hot(g, rng, c, wanted, value, owner)
     if g.rate.shape[0] == 0:
@@ -242,7 +242,7 @@ def _best_of_class(g, rng, c, wanted, value, owner):  # type: ignore[no-untyped-
 
 
 @kernel
-def _name_member(g, rng, k):  # type: ignore[no-untyped-def]
+def _name_member(g, rng, k):
     """A random member of group k that was not named before in this round (a step of Fisher-Yates). O(1)."""
     start = g.info[k, START]
     i = g.info[k, DRAWN]
@@ -258,7 +258,7 @@ def _name_member(g, rng, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def draw_round(g, rng, pools, capacity, value, owner, out):  # type: ignore[no-untyped-def]
+def draw_round(g, rng, pools, capacity, value, owner, out):
     """The arms whose posterior samples are the largest of their class, into `out`, unsorted; returns how many.
 
     `pools` are the classes of positive capacity; `value` and `owner` are scratch of the largest capacity. Changes the
@@ -291,7 +291,7 @@ def draw_round(g, rng, pools, capacity, value, owner, out):  # type: ignore[no-u
 
 
 @kernel
-def binarise(rng, rewards, low, span, won):  # type: ignore[no-untyped-def]
+def binarise(rng, rewards, low, span, won):
     """won[i] = 1 with probability (rewards[i] - low) / span, else 0; no draw where that is 0 or 1. O(n)."""
     for i in range(rewards.shape[0]):
         x = (rewards[i] - low) / span

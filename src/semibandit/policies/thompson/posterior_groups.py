@@ -50,7 +50,7 @@ _COLD_BELOW = 0.2
 
 
 @kernel
-def unlink(g, k):  # type: ignore[no-untyped-def]
+def unlink(g, k):
     """Take group k out of its list. O(1)."""
     before = g.info[k, PREV]
     after = g.info[k, NEXT]
@@ -63,7 +63,7 @@ def unlink(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def link_first(g, k):  # type: ignore[no-untyped-def]
+def link_first(g, k):
     """Put group k at the front of its list. O(1)."""
     c = 2 * g.info[k, CLASS] + g.info[k, COLD]
     first = g.head[c]
@@ -75,7 +75,7 @@ def link_first(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _refresh(g, k):  # type: ignore[no-untyped-def]
+def _refresh(g, k):
     """Sum the blocks of group k anew: no rounding errors pile up. O(2^6)."""
     block = k >> SHORT
     total = 0.0
@@ -91,7 +91,7 @@ def _refresh(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _set_rate(g, k):  # type: ignore[no-untyped-def]
+def _set_rate(g, k):
     """Note that the size of group k changed. O(2^6) for a cold group."""
     if g.info[k, COLD]:
         g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
@@ -99,7 +99,7 @@ def _set_rate(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _classify(g, k):  # type: ignore[no-untyped-def]
+def _classify(g, k):
     """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
 
     SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
@@ -116,7 +116,7 @@ def _classify(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def set_level(g, x0):  # type: ignore[no-untyped-def]
+def set_level(g, x0):
     """Sort the groups of the only class into hot and cold at a new level. O(groups)."""
     g.level[X0] = x0
     if x0 > 0.0:
@@ -139,7 +139,7 @@ def set_level(g, x0):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
+def _open_group(g, slot, c, wins, losses, log):
     """A new, empty group with room for 2^log members, or -1 if there is no room. A free slot must exist. O(1)."""
     start = claim(g, log)
     if start < 0:
@@ -155,7 +155,7 @@ def _open_group(g, slot, c, wins, losses, log):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _set_group(g, slot, k, c, wins, losses, start, log):  # type: ignore[no-untyped-def]
+def _set_group(g, slot, k, c, wins, losses, start, log):
     """Write down the new, empty group k. O(1)."""
     g.meta[LIVE] += 1
     g.table[slot] = k
@@ -176,7 +176,7 @@ def _set_group(g, slot, k, c, wins, losses, start, log):  # type: ignore[no-unty
 
 
 @kernel
-def leave(g, arm):  # type: ignore[no-untyped-def]
+def leave(g, arm):
     """Take a present arm out of its group; the last member takes its place. O(1)."""
     k = g.arm[arm, GROUP]
     start = g.info[k, START]
@@ -203,7 +203,7 @@ def leave(g, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def join(g, arm):  # type: ignore[no-untyped-def]
+def join(g, arm):
     """Put an absent arm into the group of its counts. False, with nothing changed, if there is no room.
 
     Amortised O(1): a full group moves to a block twice as long.
@@ -238,7 +238,7 @@ def join(g, arm):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def join_all(g, arms, begin):  # type: ignore[no-untyped-def]
+def join_all(g, arms, begin):
     """`join` of arms[begin:]; the index of the first for which there was no room, or -1. Amortised O(n)."""
     for i in range(begin, arms.shape[0]):
         if not join(g, arms[i]):
@@ -247,14 +247,14 @@ def join_all(g, arms, begin):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def leave_all(g, arms):  # type: ignore[no-untyped-def]
+def leave_all(g, arms):
     """`leave` of each of `arms`. O(n)."""
     for i in range(arms.shape[0]):
         leave(g, arms[i])
 
 
 @kernel
-def move_all(g, arms, won, begin):  # type: ignore[no-untyped-def]
+def move_all(g, arms, won, begin):
     """Count the outcomes from `begin` on; present arms change group. Returns as `join_all`. Amortised O(n).
 
     The arm it stops at is counted and out of its group: it needs a `join`, and the rest another call.
@@ -271,14 +271,14 @@ def move_all(g, arms, won, begin):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_all(arm, arms, won):  # type: ignore[no-untyped-def]
+def count_all(arm, arms, won):
     """Count outcomes where there are no groups. O(n)."""
     for i in range(arms.shape[0]):
         arm[arms[i], LOSSES - won[i]] += 1
 
 
 @kernel
-def list_groups(g, listed, free):  # type: ignore[no-untyped-def]
+def list_groups(g, listed, free):
     """The live groups, list by list in their order, and the free ones, into arrays of these lengths. O(groups)."""
     n = 0
     for i in range(g.head.shape[0]):
@@ -296,7 +296,7 @@ def list_groups(g, listed, free):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reopen(g, listed, free, arms, first, size):  # type: ignore[no-untyped-def]
+def reopen(g, listed, free, arms, first, size):
     """Fill empty `g` as `list_groups` told; group listed[j] has size[j] members, arms[first[j]] and so on. O(K)."""
     for j in range(listed.shape[0] - 1, -1, -1):
         k = listed[j]
@@ -320,7 +320,7 @@ def reopen(g, listed, free, arms, first, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill(g, order, count):  # type: ignore[no-untyped-def]
+def fill(g, order, count):
     """Open the groups of arms never pulled; `order` lists the arms class by class. O(K)."""
     at = 0
     for c in range(count.shape[0]):

@@ -55,7 +55,7 @@ class Groups(NamedTuple):
 
 
 @kernel
-def _home(g, c, wins, losses):  # type: ignore[no-untyped-def]
+def _home(g, c, wins, losses):
     """Where the search for a group begins in the table. O(1)."""
     h = (np.uint64(c) + _C) * _A
     h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
@@ -64,7 +64,7 @@ def _home(g, c, wins, losses):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find(g, c, wins, losses):  # type: ignore[no-untyped-def]
+def find(g, c, wins, losses):
     """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
     slot = _home(g, c, wins, losses)
     while True:
@@ -77,7 +77,7 @@ def find(g, c, wins, losses):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forget(g, k):  # type: ignore[no-untyped-def]
+def forget(g, k):
     """Take group k out of the table; later ones of its run move up. Expected O(1)."""
     mask = g.table.shape[0] - 1
     hole = find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
@@ -95,7 +95,7 @@ def forget(g, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rebuild_table(g):  # type: ignore[no-untyped-def]
+def rebuild_table(g):
     """Fill the (empty) table with all live groups. O(groups)."""
     for i in range(g.head.shape[0]):
         k = g.head[i]
@@ -105,14 +105,14 @@ def rebuild_table(g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def release(g, start, log):  # type: ignore[no-untyped-def]
+def release(g, start, log):
     """Give a block back. O(1)."""
     g.members[start] = g.blocks[log]
     g.blocks[log] = start
 
 
 @kernel
-def claim(g, log):  # type: ignore[no-untyped-def]
+def claim(g, log):
     """A block of 2^log places, or -1 if the member array must grow first. O(log K)."""
     for have in range(log, N_LOGS):
         start = g.blocks[have]
