@@ -3,56 +3,79 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CODE := src tests docs benchmarks hatch_build.py
 
-# Policies whose kernels take the longest to compile again: with bounds checks by `make test-bounds` only.
-CHECKED_ELSEWHERE := --ignore=tests/paper/test_faster_cucb.py --ignore=tests/policies/test_cts.py
+# The interpreters that `make test-pythons` tries; those that are not found are passed over.
+PYTHONS := 3.11 3.12 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-bounds bench bench-quick docs lint format clean
+.PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest coverage bench bench-quick kernels docs lint format clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml hatch_build.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## CUCB on a large instance of every matroid class: a table and demo.png
+kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources changed
+	@$(BIN)/python -m semibandit.compiled.ahead --if-needed
+
+demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: $(STAMP)  ## lint and the test suite (under 12 minutes on 2 cores)
-	@$(BIN)/ruff check src tests docs
-	@$(BIN)/ruff format --check src tests docs
-	@$(BIN)/mypy
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow' $(CHECKED_ELSEWHERE)
+test: lint test-fast test-jit  ## lint and the test suite (about 7 minutes on 2 cores)
 
-test-slow: $(STAMP)  ## long runs and statistics
+test-fast: kernels
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+
+# The kernels of the small engines and the shared ones again, by the compiler and with bounds checks.
+test-jit: kernels
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and jit and not slow'
+
+test-slow: kernels  ## long runs and statistics
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
 
-test-bounds: $(STAMP)  ## stress tests with compiled bounds checks only
+test-bounds: kernels  ## all stress tests with compiled bounds checks
 	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
-bench: $(STAMP)  ## the whole benchmark (a quarter of an hour, idle machine); writes docs/performance.*
-	@$(BIN)/semibandit bench --suite --json docs/performance.json
-	@$(BIN)/semibandit bench --from docs/performance.json --report docs/performance.md --plot docs/performance.png
+test-pythons:  ## the fast tests under every Python that is found
+	@for v in $(PYTHONS); do \
+	  python=$$(command -v python$$v || ls -d $$HOME/.pyenv/versions/$$v.*/bin/python 2>/dev/null | head -n 1); \
+	  if [ -z "$$python" ]; then echo "Python $$v: not found, passed over"; continue; fi; \
+	  echo "Python $$v: $$python"; \
+	  $(MAKE) --no-print-directory test-fast VENV=.venv-$$v PYTHON=$$python || exit 1; \
+	done
 
-bench-quick: $(STAMP)  ## a short benchmark on the terminal
-	@$(BIN)/semibandit bench --suite --quick
+test-oldest:  ## the fast tests with the oldest dependencies that pyproject.toml allows
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check 'numpy==1.26.*' 'numba==0.60.*' 'click==8.1.*' 'tqdm==4.66.*' -e '.[dev]'
+	@touch .venv-oldest/.installed
+	@$(MAKE) --no-print-directory test-fast VENV=.venv-oldest
+
+coverage: kernels  ## lines that the fast tests run, without those inside kernels
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --cov=semibandit --cov-report=term --cov-report=html
+
+bench: kernels  ## the whole benchmark (half an hour, idle machine); writes docs/performance.* and README's table
+	@$(BIN)/python -m benchmarks suite --json docs/performance.json
+	@$(BIN)/python -m benchmarks report docs/performance.json --page docs/performance.md --plot docs/performance.png --readme README.md
+
+bench-quick: kernels  ## a short benchmark on the terminal
+	@$(BIN)/python -m benchmarks suite --quick
 
 docs: $(STAMP)  ## build the documentation, warnings are errors
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 lint: $(STAMP)  ## ruff and mypy --strict
-	@$(BIN)/ruff check src tests docs
-	@$(BIN)/ruff format --check src tests docs
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy
 
 format: $(STAMP)  ## rewrite the sources in the project's format
-	@$(BIN)/ruff check --fix src tests docs
-	@$(BIN)/ruff format src tests docs
+	@$(BIN)/ruff check --fix $(CODE)
+	@$(BIN)/ruff format $(CODE)
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-* docs/_build build dist htmlcov .pytest_cache .mypy_cache .ruff_cache src/semibandit/compiled/_native*.so

@@ -23,6 +23,7 @@ _COMMANDS = {
     "datasets": "datasets",
     "replay": "replay",
     "info": "info",
+    "warmup": "warmup",
 }
 
 

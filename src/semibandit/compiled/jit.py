@@ -131,8 +131,11 @@ def cache_parents() -> list[Path]:
 #: All kernels made so far, by name.
 KERNELS: dict[str, Kernel] = {}
 
-#: While the package is built: called with (kernel, args) in place of every call from Python.
-recorder: Callable[[Kernel, tuple[Any, ...]], Any] | None = None
+#: While the package is built: called with (kernel, *args) in place of every call from Python.
+recorder: Callable[..., Any] | None = None
+
+#: Whether what is compiled here is kept on disk.
+keeps = True
 
 
 class Kernel:
@@ -173,10 +176,14 @@ class Kernel:
     def entry(self) -> Callable[..., Any]:
         """The quickest way in from Python: for callers that keep it. A kernel itself takes 0.1 us longer."""
         if recorder is not None:
-            return lambda *args: recorder(self, args) if recorder is not None else self.dispatcher(*args)
+            return functools.partial(recorder, self)
         from semibandit.compiled import native
 
         return native.entry(self) or self.dispatcher
+
+    def compiled_here(self, *args: Any) -> Any:
+        """The kernel as numba compiles it in this process (or finds it on disk)."""
+        return self.dispatcher(*args)
 
     def __call__(self, *args: Any) -> Any:
         return self.entry(*args)

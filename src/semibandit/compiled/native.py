@@ -1,10 +1,43 @@
-"""Kernels that were compiled when the package was built, if they are of this very source."""
+"""Kernels that were compiled when the package was built, if they are of this very source.
+
+``SEMIBANDIT_JIT=1`` leaves them aside, and so do numba's bounds checks, which only the compiler here can add.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
 
+def forced() -> bool:
+    """Whether the compiler was asked for."""
+    return os.environ.get("SEMIBANDIT_JIT") == "1" or os.environ.get("NUMBA_BOUNDSCHECK") == "1"
+
+
+@functools.cache
+def module() -> Any:
+    """The extension module with the kernels, or None."""
+    if forced():
+        return None
+    try:
+        return importlib.import_module("semibandit.compiled._native")
+    except ImportError:
+        return None
+
+
 def entry(kernel: Any) -> Callable[..., Any] | None:
-    return None
+    """A function that runs `kernel` as it was compiled ahead, or None if it was not or its source changed since."""
+    native = module()
+    if native is None:
+        return None
+    found: Callable[..., Any] | None = native.bind(kernel.name, kernel.fingerprint, kernel.compiled_here)
+    return found
+
+
+def ahead_of_time() -> list[str]:
+    """Names of the kernels that were compiled ahead, whether or not their source changed since."""
+    native = module()
+    return [] if native is None else sorted({name for name, _, _ in native.entries()})

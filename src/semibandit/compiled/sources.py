@@ -71,6 +71,11 @@ def fingerprint(modules: frozenset[str]) -> str:
     return digest.hexdigest()[:16]
 
 
+def all_sources() -> str:
+    """A hash of all modules with kernels: whether anything compiled ahead may be out of date."""
+    return fingerprint(frozenset(kernel_modules()))
+
+
 def kernel_modules() -> Iterable[str]:
     """All modules of the package that may hold kernels."""
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -24,6 +24,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
+from semibandit.compiled import jit
 from semibandit.compiled.generic import tell_numba
 from semibandit.compiled.jit import Kernel, cache_directory
 
@@ -303,5 +304,6 @@ def make_dispatcher(kernel: Kernel) -> SplitDispatcher:
     options = {"nopython": True, "boundscheck": None, **kernel.options}
     made = SplitDispatcher(kernel.py_func, options)
     made.kernel = kernel
-    made._cache = _Cache(kernel)
+    if jit.keeps:
+        made._cache = _Cache(kernel)
     return made

@@ -1,0 +1,409 @@
+"""Compiling kernels ahead of time: run when the package is built, never at run time.
+
+    python -m semibandit.compiled.ahead [--out FOLDER] [--portable] [--jobs N]
+
+A little of everything is played (`training`) to learn which kernels Python calls and with what types. These are
+lowered by numba, linked into one module, optimised once for each level of the processor, and linked with `native.c`
+into one extension module. Kernels and types that were not foreseen still go to the compiler at run time.
+
+``SEMIBANDIT_AHEAD_ONLY=text`` takes only lessons whose name has that text in it: for work on this file.
+
+Without ``--portable`` only the level of this machine is made, which is what an editable install wants; with it the
+levels of `LEVELS`, among which the module chooses when it is imported. Needs numba and a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from semibandit.compiled import jit, sources
+
+#: Names that LLVM has for the processors to build for; the last one of two is taken where it can run.
+LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3"), "aarch64": ("generic",), "arm64": ("apple-m1",)}
+
+_LETTERS = {"float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?", "uint64": "Q"}
+_HERE = Path(__file__).resolve().parent
+
+
+class NotAhead(Exception):
+    """A kernel, or a type, that cannot be compiled ahead."""
+
+
+# -- signatures ------------------------------------------------------------------------------------------------------
+
+
+def _spec(kind: Any) -> str:
+    """A type of numba as `native.c` writes it."""
+    from numba.core import types
+
+    try:
+        if isinstance(kind, types.Array):
+            if kind.layout != "C":
+                raise NotAhead(f"{kind} is not contiguous")
+            return ("a" if kind.mutable else "A") + _LETTERS[str(kind.dtype)] + str(kind.ndim)
+        if isinstance(kind, types.BaseTuple):
+            return "(" + "".join(_spec(part) for part in kind.types) + ")"
+        if isinstance(kind, types.NoneType):
+            return "n"
+        return "s" + _LETTERS[str(types.unliteral(kind))]
+    except KeyError:
+        raise NotAhead(f"{kind} has no place in a signature") from None
+
+
+def _n_slots(kind: Any) -> int:
+    from numba.core import types
+
+    if isinstance(kind, types.BaseTuple):
+        return sum(_n_slots(part) for part in kind.types)
+    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
+
+
+# -- one kernel that takes slots -------------------------------------------------------------------------------------
+
+
+def _reader(kind: Any, first: int) -> Any:
+    """A function for kernels: the argument of type `kind` whose slots begin at `first`."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import populate_array
+
+    word = ir.IntType(64)
+
+    @intrinsic
+    def read(typingctx, slots):
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            position = first
+
+            def slot() -> Any:
+                nonlocal position
+                value = builder.load(cgutils.gep_inbounds(builder, args[0], position))
+                position += 1
+                return value
+
+            def make(kind: Any) -> Any:
+                if isinstance(kind, types.BaseTuple):
+                    return context.make_tuple(builder, kind, [make(part) for part in kind.types])
+                if isinstance(kind, types.Array):
+                    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+                    array = context.make_array(kind)(context, builder)
+                    data = builder.inttoptr(slot(), array.data.type)
+                    shape = [slot() for _ in range(kind.ndim)]
+                    strides = [ir.Constant(word, size)]
+                    for length in reversed(shape[1:]):
+                        strides.insert(0, builder.mul(strides[0], length))
+                    itemsize = ir.Constant(word, size)
+                    populate_array(
+                        array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None
+                    )
+                    return array._getvalue()
+                if kind == types.float64:
+                    return builder.bitcast(slot(), ir.DoubleType())
+                if kind == types.boolean:
+                    return builder.trunc(slot(), ir.IntType(1))
+                return slot()
+
+            return make(kind)
+
+        return kind(slots), codegen
+
+    return read
+
+
+def _writer() -> Any:
+    """A function for kernels that leaves an answer in the first slots."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    word = ir.IntType(64)
+
+    @intrinsic
+    def write(typingctx, slots, value):
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            at = 0
+
+            def put(kind: Any, item: Any) -> None:
+                nonlocal at
+                if isinstance(kind, types.BaseTuple):
+                    for i, part in enumerate(kind.types):
+                        put(part, builder.extract_value(item, i))
+                elif not isinstance(kind, types.NoneType):
+                    if isinstance(item.type, ir.DoubleType):
+                        item = builder.bitcast(item, word)
+                    elif item.type != word:
+                        item = (builder.zext if item.type.width == 1 else builder.sext)(item, word)
+                    builder.store(item, cgutils.gep_inbounds(builder, args[0], at))
+                    at += 1
+
+            put(signature.args[1], args[1])
+            return context.get_dummy_value()
+
+        return types.void(slots, value), codegen
+
+    return write
+
+
+def _slot_kernel(kernel: jit.Kernel, kinds: tuple[Any, ...], write: Any) -> Any:
+    """numba's result for ``run(slots)``, which calls `kernel` with arguments of these types."""
+    from numba.core import types
+
+    scope: dict[str, Any] = {"kernel": kernel, "write": write}
+    at, reads = 0, []
+    for j, kind in enumerate(kinds):
+        scope[f"read{j}"] = _reader(kind, at)
+        at += _n_slots(kind)
+        reads.append(f"read{j}(slots)")
+    exec(f"def run(slots):\n    write(slots, kernel({', '.join(reads)}))", scope)
+    scope["run"].__module__ = __name__
+    runner = jit.Kernel(scope["run"], {"_nrt": False}, f"{kernel.name} by slots {kinds}", set)
+    return runner.dispatcher.compile_inner((types.CPointer(types.int64),))
+
+
+# -- one object file a level -------------------------------------------------------------------------------------------
+
+
+def compile_part(part: int, of: int, levels: list[str], out: Path) -> None:
+    """Train a part of everything and write its kernels: an object file a level, and a list of what is in them."""
+    import llvmlite.binding as ll
+    import numba
+
+    from semibandit.compiled import training
+
+    recorded: dict[tuple[str, tuple[Any, ...]], jit.Kernel] = {}
+
+    def record(kernel: jit.Kernel, *args: Any) -> Any:
+        recorded[kernel.name, tuple(numba.typeof(arg) for arg in args)] = kernel
+        return kernel.dispatcher(*args)
+
+    jit.recorder, jit.keeps = record, False
+    training.train(part, of, os.environ.get("SEMIBANDIT_AHEAD_ONLY", ""))
+    ll.initialize_native_target()
+    ll.initialize_native_asmprinter()
+    triple = ll.get_process_triple()
+    whole = ll.parse_assembly(f'target triple = "{triple}"')
+    write = _writer()
+    entries = []
+    for (name, kinds), kernel in sorted(recorded.items(), key=lambda item: (item[0][0], str(item[0][1]))):
+        symbol = f"semibandit_{part}_{len(entries)}"
+        try:
+            if kernel.allocates:
+                raise NotAhead("it allocates")
+            answer = kernel.dispatcher.compile_inner(kinds).signature.return_type
+            spec = "".join(_spec(kind) for kind in kinds) + ":" + _spec(answer)
+        except NotAhead as reason:
+            print(f"not ahead of time: {name} ({reason})", file=sys.stderr)
+            continue
+        compiled = _slot_kernel(kernel, kinds, write)
+        inner = compiled.fndesc.llvm_func_name
+        # The caller first, since only what is called somewhere gets linked.
+        whole.link_in(
+            ll.parse_assembly(
+                f"""
+                declare i32 @"{inner}"(ptr, ptr, ptr)
+                define i32 @{symbol}(ptr %slots) {{
+                  %answer = alloca ptr
+                  %error = alloca ptr
+                  %status = call i32 @"{inner}"(ptr %answer, ptr %error, ptr %slots)
+                  ret i32 %status
+                }}"""
+            )
+        )
+        whole.link_in(compiled.library.whole())
+        entries.append({"name": name, "fingerprint": kernel.fingerprint, "spec": spec, "symbol": symbol})
+    symbols = {str(item["symbol"]) for item in entries}
+    target = ll.Target.from_triple(triple)
+    for number, cpu in enumerate(levels):
+        module = whole.clone()
+        for function in module.functions:
+            if not function.is_declaration:
+                if function.name in symbols:
+                    function.name = f"{function.name}_l{number}"
+                    function.linkage = "external"
+                else:
+                    function.linkage = "internal"
+        for variable in module.global_variables:
+            if not variable.is_declaration:
+                variable.linkage = "internal"
+        machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", codemodel="default")
+        _optimise(module, machine)
+        (out / f"part{part}_l{number}.o").write_bytes(machine.emit_object(module))
+    (out / f"part{part}.json").write_text(json.dumps(entries))
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    """What numba does to a module before it makes machine code of it."""
+    import llvmlite.binding as ll
+
+    for rotate in (True, False):
+        options = ll.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        options.slp_vectorization = not rotate
+        builder = ll.create_pass_builder(machine, options)
+        passes = builder.getModulePassManager()
+        if rotate:
+            passes.add_loop_rotate_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_jump_threading_pass()
+        passes.run(module, builder)
+
+
+# -- the extension module ----------------------------------------------------------------------------------------------
+
+
+def host_level() -> str:
+    """The level of this machine."""
+    levels = LEVELS.get(platform.machine())
+    if levels is None:
+        raise NotAhead(f"no level is known for {platform.machine()}")
+    if len(levels) == 1:
+        return levels[0]
+    import llvmlite.binding as ll
+
+    features = ll.get_host_cpu_features()
+    can = all(features.get(name) for name in ("avx2", "fma", "bmi2"))
+    return levels[-1] if can else levels[0]
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler, or a `NotAhead`."""
+    command = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    for words in (command, ["cc"], ["gcc"], ["clang"]):
+        if shutil.which(words[0]):
+            return words
+    raise NotAhead("no C compiler was found")
+
+
+def _table(entries: list[dict[str, str]], levels: list[str]) -> str:
+    """The list of kernels as C."""
+    last = len(levels) - 1
+    lines = ["#include <stddef.h>", "#include <stdint.h>"]
+    for item in entries:
+        lines += [f"int32_t {item['symbol']}_l{i}(int64_t *);" for i in range(len(levels))]
+    lines += [
+        "typedef struct { const char *name, *fingerprint, *spec; int32_t (*level[2])(int64_t *); } entry;",
+        "const entry semibandit_entries[] = {",
+    ]
+    for item in entries:
+        symbol = item["symbol"]
+        text = ", ".join(f'"{item[key]}"' for key in ("name", "fingerprint", "spec"))
+        lines.append(f"{{{text}, {{{symbol}_l0, {symbol}_l{last}}}}},")
+    names = [f'"{level}"' for level in levels] + ["NULL"]
+    lines += ["{NULL, NULL, NULL, {NULL, NULL}}};"]
+    lines += [f"const char *const semibandit_levels[2] = {{{names[0]}, {names[1]}}};"]
+    lines += [f'const char semibandit_sources[] = "{sources.all_sources()}";']
+    return "\n".join(lines) + "\n"
+
+
+def build(out: Path, portable: bool = False, jobs: int = 0) -> Path:
+    """Make the extension module in the folder `out`; a few minutes. `jobs` processes (0: as many as cores, at most 4).
+
+    Raises
+    ------
+    NotAhead
+        When there is no C compiler, or the machine is of a kind that is not known.
+    """
+    cc = compiler()
+    levels = list(LEVELS[platform.machine()]) if portable and host_level() else [host_level()]
+    jobs = jobs or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, 4)
+    source = str(_HERE.parent.parent)
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")])),
+            # What training itself runs need not be fast: machine code is made once more, below.
+            "NUMBA_OPT": "0",
+            "SEMIBANDIT_JIT": "1",
+            "SEMIBANDIT_QUIET": "1",
+        }
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", __spec__.name, "--part", f"{i}/{jobs}", "--out", scratch, *levels],
+                env=environment,
+            )
+            for i in range(jobs)
+        ]
+        if any([process.wait() for process in running]):
+            raise RuntimeError("kernels did not compile; see above")
+        entries: dict[tuple[str, str], dict[str, str]] = {}
+        for i in range(jobs):
+            for item in json.loads((work / f"part{i}.json").read_text()):
+                entries.setdefault((item["name"], item["spec"]), item)
+        listed = [entries[key] for key in sorted(entries)]
+        (work / "entries.c").write_text(_table(listed, levels))
+        made = work / "_native.abi3.so"
+        extra = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-Wl,--gc-sections", "-s"]
+        command = [
+            *cc,
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-fvisibility=hidden",
+            f"-I{sysconfig.get_paths()['include']}",
+            "-o",
+            str(made),
+        ]
+        command += [str(_HERE / "native.c"), str(work / "entries.c")]
+        command += [str(path) for path in sorted(work.glob("part*.o"))]
+        subprocess.check_call([*command, *extra, "-lm"])
+        # A symbol that nobody defines shows when the module is loaded, not when it is linked.
+        load = "import importlib.util as u; s = u.spec_from_file_location('_native', {!r}); u.module_from_spec(s)"
+        subprocess.check_call([sys.executable, "-c", load.format(str(made))])
+        out.mkdir(parents=True, exist_ok=True)
+        final = out / made.name
+        temporary = out / f".{made.name}.{os.getpid()}"
+        shutil.copyfile(made, temporary)
+        os.replace(temporary, final)
+    print(f"{len(listed)} kernels ahead of time for {', '.join(levels)}: {final.stat().st_size:,} bytes")
+    return final
+
+
+def is_current(out: Path, portable: bool) -> bool:
+    """Whether the module in `out` was made of the present sources, for the levels asked for."""
+    code = (
+        "import importlib.util as u; s = u.spec_from_file_location('_native', {!r}); m = u.module_from_spec(s); "
+        "print(m.sources, *m.levels)"
+    )
+    made = out / "_native.abi3.so"
+    if not made.is_file():
+        return False
+    found = subprocess.run([sys.executable, "-c", code.format(str(made))], capture_output=True, text=True)
+    levels = LEVELS[platform.machine()] if portable else (host_level(),)
+    return found.stdout.split() == [sources.all_sources(), *levels]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--out", type=Path, default=_HERE)
+    parser.add_argument("--portable", action="store_true")
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--if-needed", action="store_true", help="only if there is none of these sources")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("levels", nargs="*", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.part:
+        part, of = map(int, given.part.split("/"))
+        compile_part(part, of, given.levels, given.out)
+        return
+    try:
+        if given.if_needed and is_current(given.out, given.portable):
+            return
+        build(given.out, given.portable, given.jobs)
+    except NotAhead as reason:
+        print(f"kernels are not compiled ahead of time: {reason}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+/* The one way from Python into kernels compiled ahead of time (see ahead.py).
+ *
+ * A kernel compiled ahead takes one pointer to 64-bit slots: a number fills one slot, an array its address and its
+ * dimensions, a tuple what its parts fill; the answer is left in the first slots. bind(name, fingerprint, otherwise)
+ * gives a function that does this; arguments that fit no signature compiled ahead go to `otherwise`, which compiles
+ * for them. Limited API: one file serves every Python from 3.11 on.
+ *
+ * Signatures are strings: "a" dtype ndim for an array ("A" if it is only read), "s" dtype for a number, "(...)" for a
+ * tuple; after a colon the answer: "n", "s" dtype, or a tuple of those. dtype: d q i B ? Q as in the struct module.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int32_t (*kernel)(int64_t *);
+typedef struct { const char *name, *fingerprint, *spec; kernel level[2]; } entry;
+extern const entry semibandit_entries[]; /* written by ahead.py, sorted by name; ends with a NULL name */
+extern const char *const semibandit_levels[2];
+extern const char semibandit_sources[];
+
+/* What numba's code calls of numba's own library. No kernel here owns memory, so there is nothing to count. */
+double numba_nextafter(double from, double to) { return nextafter(from, to); }
+void NRT_incref(void *memory) { (void)memory; }
+void NRT_decref(void *memory) { (void)memory; }
+
+#define MOST_SLOTS 256
+#define MOST_ARRAYS 96
+
+/* What a bound function needs; made once a kernel and kept as long as the process. */
+typedef struct { PyMethodDef method; const entry *first; int n; PyObject *otherwise; } binding;
+
+/* The beginning of numpy's array object, the same in every version; checked when the module is imported. */
+typedef struct {
+  PyObject_HEAD
+  char *data;
+  int nd;
+  Py_ssize_t *dimensions, *strides;
+  PyObject *base, *descr;
+  int flags;
+} array;
+enum { C_CONTIGUOUS = 0x1, ALIGNED = 0x100, WRITEABLE = 0x400 };
+
+static PyObject *ndarray, *float64_type, *uint64_type, *bool_type;
+static const char codes[] = "dqiB?Q";
+static PyObject *descrs[6];
+static int fast_arrays, level;
+
+typedef struct { int64_t slots[MOST_SLOTS]; Py_buffer views[MOST_ARRAYS]; int n_slots, n_views; } call;
+
+static void release(call *c) {
+  while (c->n_views > 0) PyBuffer_Release(&c->views[--c->n_views]);
+}
+
+/* The readers return 1 if the argument fits, else 0, without an error set. */
+
+static int read_buffer(const char *p, PyObject *arg, call *c) {
+  if (c->n_views == MOST_ARRAYS) return 0;
+  Py_buffer *v = &c->views[c->n_views];
+  if (PyObject_GetBuffer(arg, v, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (*p == 'a' ? PyBUF_WRITABLE : 0))) {
+    PyErr_Clear();
+    return 0;
+  }
+  c->n_views++;
+  const char *format = v->format ? v->format : "B";
+  if (*format == '@' || *format == '=') format++;
+  char code = *format;
+  if (format[0] && format[1]) return 0;
+  if ((code == 'l' || code == 'q') && v->itemsize == 8) code = 'q';
+  if ((code == 'L' || code == 'Q') && v->itemsize == 8) code = 'Q';
+  if (code != p[1] || v->ndim != p[2] - '0' || c->n_slots + 1 + v->ndim > MOST_SLOTS) return 0;
+  c->slots[c->n_slots++] = (int64_t)(intptr_t)v->buf;
+  for (int d = 0; d < v->ndim; d++) c->slots[c->n_slots++] = v->shape[d];
+  return 1;
+}
+
+static int read_array(const char *p, PyObject *arg, call *c) {
+  if (!fast_arrays || (PyObject *)Py_TYPE(arg) != ndarray) return read_buffer(p, arg, c);
+  const array *a = (const array *)arg;
+  int need = C_CONTIGUOUS | ALIGNED | (*p == 'a' ? WRITEABLE : 0);
+  if (a->nd != p[2] - '0' || (a->flags & need) != need) return 0;
+  const char *code = strchr(codes, p[1]);
+  if (!code || a->descr != descrs[code - codes]) return read_buffer(p, arg, c);
+  if (c->n_slots + 1 + a->nd > MOST_SLOTS) return 0;
+  c->slots[c->n_slots++] = (int64_t)(intptr_t)a->data;
+  for (int d = 0; d < a->nd; d++) c->slots[c->n_slots++] = a->dimensions[d];
+  return 1;
+}
+
+/* strict: an integer is no float, and only numpy's uint64 is one. */
+static int read_number(char code, PyObject *arg, call *c, int strict) {
+  if (c->n_slots == MOST_SLOTS) return 0;
+  int64_t *slot = &c->slots[c->n_slots];
+  if (code == 'd') {
+    if (!PyFloat_Check(arg) && (strict || !PyLong_Check(arg))) return 0;
+    double x = PyFloat_AsDouble(arg);
+    memcpy(slot, &x, 8);
+  } else if (code == '?') {
+    if (!PyBool_Check(arg) && (PyObject *)Py_TYPE(arg) != bool_type) return 0;
+    *slot = PyObject_IsTrue(arg);
+  } else if (code == 'Q') {
+    if ((PyObject *)Py_TYPE(arg) != uint64_type && (strict || !PyLong_Check(arg))) return 0;
+    *slot = (int64_t)PyLong_AsUnsignedLongLongMask(arg);
+  } else if (code == 'q') {
+    if (PyBool_Check(arg) || PyFloat_Check(arg)) return 0;
+    if (!PyLong_Check(arg) && (strict && (PyObject *)Py_TYPE(arg) == uint64_type)) return 0;
+    if (!PyLong_Check(arg) && !PyIndex_Check(arg)) return 0;
+    *slot = PyLong_AsLongLong(arg);
+  } else
+    return 0;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return 0;
+  }
+  c->n_slots++;
+  return 1;
+}
+
+static int read_one(const char **at, PyObject *arg, call *c, int strict) {
+  const char *p = *at;
+  if (*p == '(') {
+    if (!PyTuple_Check(arg)) return 0;
+    Py_ssize_t n = PyTuple_Size(arg), i = 0;
+    for (p++; *p != ')'; i++)
+      if (i >= n || !read_one(&p, PyTuple_GetItem(arg, i), c, strict)) return 0;
+    *at = p + 1;
+    return i == n;
+  }
+  if (*p == 's') {
+    *at = p + 2;
+    return read_number(p[1], arg, c, strict);
+  }
+  *at = p + 3;
+  return read_array(p, arg, c);
+}
+
+static PyObject *write_one(const char **at, const int64_t *slots, int *s) {
+  const char *p = *at;
+  if (*p == 'n') {
+    *at = p + 1;
+    Py_INCREF(Py_None);
+    return Py_None;
+  }
+  if (*p == 's') {
+    *at = p + 2;
+    int64_t raw = slots[(*s)++];
+    double x;
+    switch (p[1]) {
+    case 'd': memcpy(&x, &raw, 8); return PyFloat_FromDouble(x);
+    case '?': return PyBool_FromLong(raw & 1);
+    case 'Q': return PyLong_FromUnsignedLongLong((uint64_t)raw);
+    default: return PyLong_FromLongLong(raw);
+    }
+  }
+  PyObject *list = PyList_New(0), *tuple;
+  if (!list) return NULL;
+  for (p++; *p != ')';) {
+    PyObject *item = write_one(&p, slots, s);
+    if (!item || PyList_Append(list, item)) {
+      Py_XDECREF(item);
+      Py_DECREF(list);
+      return NULL;
+    }
+    Py_DECREF(item);
+  }
+  *at = p + 1;
+  tuple = PyList_AsTuple(list);
+  Py_DECREF(list);
+  return tuple;
+}
+
+static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  const binding *b = PyCapsule_GetPointer(self, "semibandit");
+  if (!b) return NULL;
+  call c;
+  c.n_views = 0;
+  for (int strict = 1; strict >= 0; strict--)
+    for (const entry *e = b->first; e < b->first + b->n; e++) {
+      const char *p = e->spec;
+      Py_ssize_t i = 0;
+      for (c.n_slots = 0; i < n && *p != ':' && read_one(&p, args[i], &c, strict); i++);
+      if (i < n || *p != ':') {
+        release(&c);
+        continue;
+      }
+      int32_t status;
+      Py_BEGIN_ALLOW_THREADS
+      status = e->level[level](c.slots);
+      Py_END_ALLOW_THREADS
+      release(&c);
+      if (status != 0 && status != -2) /* 0: fine; -2: None */
+        return PyErr_Format(PyExc_RuntimeError, "the kernel %s failed with status %d", e->name, (int)status);
+      int s = 0;
+      p++;
+      return write_one(&p, c.slots, &s);
+    }
+  PyObject *tuple = PyTuple_New(n), *answer;
+  if (!tuple) return NULL;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    Py_INCREF(args[i]);
+    PyTuple_SetItem(tuple, i, args[i]);
+  }
+  answer = PyObject_CallObject(b->otherwise, tuple);
+  Py_DECREF(tuple);
+  return answer;
+}
+
+static PyObject *bind(PyObject *self, PyObject *args) {
+  const char *name, *fingerprint;
+  PyObject *otherwise;
+  if (!PyArg_ParseTuple(args, "ssO", &name, &fingerprint, &otherwise)) return NULL;
+  const entry *first = semibandit_entries;
+  while (first->name && strcmp(first->name, name)) first++;
+  if (!first->name || strcmp(first->fingerprint, fingerprint)) {
+    Py_INCREF(Py_None);
+    return Py_None;
+  }
+  binding *b = calloc(1, sizeof *b);
+  if (!b) return PyErr_NoMemory();
+  b->first = first;
+  while (first->name && !strcmp(first->name, name)) b->n++, first++;
+  Py_INCREF(otherwise);
+  b->otherwise = otherwise;
+  b->method.ml_name = b->first->name;
+  b->method.ml_meth = (PyCFunction)(void (*)(void))run;
+  b->method.ml_flags = METH_FASTCALL;
+  PyObject *capsule = PyCapsule_New(b, "semibandit", NULL);
+  if (!capsule) return NULL;
+  PyObject *function = PyCFunction_NewEx(&b->method, capsule, NULL);
+  Py_DECREF(capsule);
+  return function;
+}
+
+static PyObject *list_entries(PyObject *self, PyObject *none) {
+  PyObject *list = PyList_New(0);
+  for (const entry *e = semibandit_entries; list && e->name; e++) {
+    PyObject *item = Py_BuildValue("(sss)", e->name, e->fingerprint, e->spec);
+    if (!item || PyList_Append(list, item)) {
+      Py_XDECREF(item);
+      Py_CLEAR(list);
+    } else
+      Py_DECREF(item);
+  }
+  return list;
+}
+
+static int level_here(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#else
+  return 0;
+#endif
+}
+
+static PyMethodDef methods[] = {
+    {"bind", bind, METH_VARARGS, "bind(name, fingerprint, otherwise): a function, or None if there is no such kernel"},
+    {"entries", list_entries, METH_NOARGS, "entries(): (name, fingerprint, signature) of every kernel"},
+    {0}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "semibandit.compiled._native", 0, -1, methods, 0, 0, 0, 0};
+
+/* Whether arrays look as the struct above says, seen on one example. */
+static int arrays_are_known(PyObject *numpy) {
+  PyObject *example = PyObject_CallMethod(numpy, "zeros", "((ii))", 2, 3);
+  PyObject *ctypes = example ? PyObject_GetAttrString(example, "ctypes") : NULL;
+  PyObject *data = ctypes ? PyObject_GetAttrString(ctypes, "data") : NULL;
+  PyObject *descr = example ? PyObject_GetAttrString(example, "dtype") : NULL;
+  int known = 0;
+  if (data && descr) {
+    const array *a = (const array *)example;
+    known = (PyObject *)Py_TYPE(example) == ndarray && a->nd == 2 && a->data == PyLong_AsVoidPtr(data) &&
+            a->dimensions[0] == 2 && a->dimensions[1] == 3 && a->strides[0] == 24 && a->strides[1] == 8 &&
+            a->descr == descr && (a->flags & 0x501) == 0x501;
+  }
+  PyErr_Clear();
+  Py_XDECREF(descr);
+  Py_XDECREF(data);
+  Py_XDECREF(ctypes);
+  Py_XDECREF(example);
+  return known;
+}
+
+PyMODINIT_FUNC PyInit__native(void) {
+  static const char *const names[] = {"float64", "int64", "int32", "uint8", "bool", "uint64"};
+  PyObject *numpy = PyImport_ImportModule("numpy");
+  if (!numpy) return NULL;
+  PyObject *dtype = PyObject_GetAttrString(numpy, "dtype");
+  for (int i = 0; dtype && i < 6; i++)
+    if (!(descrs[i] = PyObject_CallFunction(dtype, "s", names[i]))) return NULL;
+  ndarray = PyObject_GetAttrString(numpy, "ndarray");
+  float64_type = PyObject_GetAttrString(numpy, "float64");
+  uint64_type = PyObject_GetAttrString(numpy, "uint64");
+  bool_type = PyObject_GetAttrString(numpy, "bool_");
+  if (!dtype || !ndarray || !float64_type || !uint64_type || !bool_type) return NULL;
+  fast_arrays = arrays_are_known(numpy);
+  Py_DECREF(dtype);
+  Py_DECREF(numpy);
+  level = semibandit_levels[1] ? level_here() : 0;
+  PyObject *m = PyModule_Create(&definition);
+  if (!m) return NULL;
+  PyModule_AddStringConstant(m, "level", semibandit_levels[level]);
+  PyModule_AddStringConstant(m, "sources", semibandit_sources);
+  PyModule_AddIntConstant(m, "fast_arrays", fast_arrays);
+  PyObject *levels = Py_BuildValue(semibandit_levels[1] ? "(ss)" : "(s)", semibandit_levels[0], semibandit_levels[1]);
+  if (!levels || PyModule_AddObject(m, "levels", levels)) return NULL;
+  return m;
+}

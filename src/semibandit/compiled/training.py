@@ -1,0 +1,147 @@
+"""What is compiled ahead of time: a little of everything that a first decision, a simulation or a demo calls.
+
+Each lesson is a function that plays something small; `ahead` writes down which kernels it called with what types.
+Whatever no lesson calls is compiled when somebody needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+Lesson = Callable[[], None]
+
+
+def _matroids() -> dict[str, Any]:
+    import semibandit as sb
+
+    rng = np.random.default_rng(0)
+    edges = [(i, i + 1) for i in range(19)] + [tuple(rng.choice(20, 2, replace=False)) for _ in range(300)]
+    return {
+        "uniform": sb.Uniform(n_arms=400, rank=5),
+        "partition": sb.Partition(np.arange(400) % 10, 1),
+        "laminar": sb.Laminar(400, [(list(range(200)), 5), (list(range(200, 400)), 5), (list(range(50)), 2)]),
+        "graphic": sb.Graphic(np.array(edges), 20),
+        "transversal": sb.Transversal(
+            [rng.choice(20, size=3, replace=False) for _ in range(400)], n_right=20
+        ),
+        "linear": sb.Linear(rng.integers(0, 4, size=(30, 4))),
+    }
+
+
+def _play(policy: Any, rounds: int = 4) -> None:
+    """Decisions and feedback as users ask for and give it."""
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        arms = policy.select()
+        policy.update(arms, rng.random(len(arms)))
+    few = np.array([0, 3, 3])
+    policy.update(few, np.array([0.5, 1.0, 0.25]))
+    policy.select(exclude=[int(few[0])])
+    if hasattr(policy, "delete"):
+        policy.delete([1, 2])
+        policy.select()
+        policy.insert([1])
+        policy.select()
+    policy.clone().select()
+
+
+def _simulate(policy: Any) -> None:
+    import semibandit as sb
+
+    matroid = policy.matroid
+    env: Any = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, matroid.n_arms), seed=1)
+    if policy.objective == "min":
+        env = sb.minimize(env)
+    sb.simulate(policy, env, rounds=40, progress=False)
+
+
+def _policy_lesson(name: str, matroid: Any, options: dict[str, Any]) -> Lesson:
+    def lesson() -> None:
+        from semibandit.policies.catalogue import build_policy
+
+        context = {"horizon": 1000, "means": np.linspace(0.1, 0.9, matroid.n_arms)}
+        policy = build_policy(name, options, matroid, context=context)
+        _play(policy)
+        _simulate(policy.clone())
+
+    return lesson
+
+
+def _environments() -> None:
+    import semibandit as sb
+
+    matroid = sb.Uniform(n_arms=6, rank=2)
+    means = np.linspace(0.2, 0.8, 6)
+    for env in (
+        sb.Bernoulli(matroid, means),
+        sb.Beta(matroid, means),
+        sb.Gaussian(matroid, means, 0.1),
+        sb.UniformNoise(matroid, means, 0.1),
+        sb.Table(matroid, [[0.1, 0.5]] * 6),
+        sb.Correlated(matroid, means),
+    ):
+        env.draw(np.array([0, 1]))
+
+
+def _bases() -> None:
+    for matroid in _matroids().values():
+        weights = np.random.default_rng(2).random(matroid.n_arms)
+        base = matroid.max_weight_base(weights)
+        matroid.is_independent(base)
+
+
+def _inner_products() -> None:
+    import semibandit as sb
+
+    for matroid in _matroids().values():
+        if matroid.n_arms < 100:
+            continue
+        features = np.column_stack([np.linspace(0.2, 0.9, matroid.n_arms), np.full(matroid.n_arms, 0.5)])
+        base = sb.InnerProductBase(matroid, features, ((0.1, 1.0), (0.1, 1.0)), epsilon=0.5)
+        base.find_base((1.0, 0.5))
+        base.update_feature(0, (0.3, 0.4))
+        base.find_base((1.0, 0.7))
+
+
+def _identification() -> None:
+    import semibandit as sb
+
+    for matroid in _matroids().values():
+        env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, matroid.n_arms), seed=1)
+        sb.identify(matroid, env, max_samples=matroid.n_arms + 20)
+
+
+def lessons() -> Iterator[tuple[str, Lesson]]:
+    """All lessons, with names."""
+    from semibandit.policies.catalogue import POLICIES
+
+    yield "environments", _environments
+    yield "bases", _bases
+    yield "inner products", _inner_products
+    yield "identification", _identification
+    for kind, matroid in _matroids().items():
+        for name, entry in POLICIES.items():
+            variants: list[dict[str, Any]] = [{}]
+            if "clock" in entry.options:
+                variants.append({"clock": "auto"})
+            if name == "cucb":
+                variants += [{"engine": "resolve"}, {"index": "ucb-v"}, {"clip": True}]
+            for options in variants:
+                yield f"{name} {options} on {kind}", _policy_lesson(name, matroid, options)
+
+
+def train(part: int = 0, of: int = 1, only: str = "") -> None:
+    """The part-th of `of` blocks of lessons whose name has `only` in it; neighbours share most of their kernels."""
+    import sys
+
+    everything = [(name, lesson) for name, lesson in lessons() if only in name]
+    block = -(-len(everything) // of)
+    for name, lesson in everything[part * block : (part + 1) * block]:
+        try:
+            lesson()
+        except Exception as error:
+            print(f"training: {name}: {type(error).__name__}: {error}", file=sys.stderr)
+            raise
