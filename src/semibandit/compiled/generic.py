@@ -30,6 +30,11 @@ def implement(function: Any, state_class: type, kernel: Any) -> None:
     _KERNELS[function][state_class] = kernel
 
 
+def has_implementation(function: Any, state_class: type) -> bool:
+    """Whether some kernel stands for `function` on states of a class."""
+    return state_class in _KERNELS[function]
+
+
 def implementations(state_class: type) -> list[Any]:
     """All kernels that stand for some generic function on states of a class."""
     return [kernels[state_class] for kernels in _KERNELS.values() if state_class in kernels]

@@ -16,6 +16,7 @@ import functools
 import hashlib
 import importlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -228,6 +229,20 @@ def inline_kernel(function: F | None = None, **options: Any) -> Any:
 def njit(function: F | None = None, **options: Any) -> Any:
     """`kernel` for functions that make arrays. Never compiled ahead of time: keep them off a first decision."""
     return _kernel(function, options)
+
+
+def inline_function(code: str, scope: dict[str, Any], name: str) -> Kernel:
+    """An inlined kernel from text that defines ``run``, over the names in `scope`, all of them kernels."""
+    called = [value for value in scope.values() if isinstance(value, Kernel)]
+    exec(code, scope)
+    made = scope["run"]
+    made.__module__ = called[0].py_func.__module__
+    made.__name__ = made.__qualname__ = re.sub(r"\W", "_", name)
+
+    def depends() -> set[str]:
+        return {module for part in called for module in (part.py_func.__module__, *part._depends())}
+
+    return Kernel(made, {"_nrt": False, "forceinline": True}, name, depends)
 
 
 # -- telling the user ------------------------------------------------------------------------------------------

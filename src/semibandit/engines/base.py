@@ -11,6 +11,7 @@ import numpy.typing as npt
 from semibandit.arms import FloatArray, IntArray, flat, new_records
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.kernels import (
+    closed,
     observe_entry,
     remove_entry,
     restore_entry,
@@ -222,8 +223,16 @@ class CompiledEngine(Engine):
     def _run_on(self, state: Any) -> None:
         """Make `state` the state of this engine. Its arrays are changed in place, never replaced."""
         self._state, self._handle, kind = state, make_handle(state), type(state)
+        self._closed: Any = None
         self._enter_select = by_handle(select_entry, kind).entry
         self._enter_observe = by_handle(observe_entry, kind).entry
+
+    @property
+    def closed(self) -> Any:
+        """The state by its handle, for loops that are not to contain the engine; one object as long as it lives."""
+        if self._closed is None:
+            self._closed = closed(type(self._state))(self._recs, self._handle)
+        return self._closed
 
     def touch(self, arms: IntArray) -> None:
         by_handle(touch_entry, type(self._state))(self._handle, arms)
