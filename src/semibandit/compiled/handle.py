@@ -190,7 +190,7 @@ def by_handle(kernel: Kernel, *state_classes: Any) -> Kernel:
 
     def depends() -> set[str]:
         called = [part for state_class in state_classes for part in implementations(state_class)]
-        return {part.py_func.__module__ for part in called} | {cls.__module__ for cls in state_classes}
+        return {cls.__module__ for cls in state_classes}.union(*(part.depends() for part in called))
 
     return Kernel(made, {"_nrt": False}, f"{kernel.name}[{', '.join(titles)}]", depends)
 

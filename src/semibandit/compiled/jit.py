@@ -142,7 +142,7 @@ keeps = True
 class Kernel:
     """A function for numba, compiled (or loaded) when it is first called.
 
-    `modules` are those whose source its code depends on besides its own; `name` is unique in the package.
+    `depends` tells modules whose source its code depends on besides its own; `name` is unique in the package.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Kernel:
         self.py_func = py_func
         self.name = name
         self.options = {"nogil": True, "error_model": "numpy", **options}
-        self._depends = depends
+        self._more = depends
         KERNELS[name] = self
 
     @property
@@ -163,7 +163,11 @@ class Kernel:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The hash of all sources that its code depends on."""
-        return sources.fingerprint(frozenset({self.py_func.__module__} | self._depends()))
+        return sources.fingerprint(frozenset(self.depends()))
+
+    def depends(self) -> set[str]:
+        """Modules that hold its code and that of what it calls, but for those that these import."""
+        return {self.py_func.__module__} | self._more()
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -240,7 +244,7 @@ def inline_function(code: str, scope: dict[str, Any], name: str) -> Kernel:
     made.__name__ = made.__qualname__ = re.sub(r"\W", "_", name)
 
     def depends() -> set[str]:
-        return {module for part in called for module in (part.py_func.__module__, *part._depends())}
+        return set().union(*(part.depends() for part in called))
 
     return Kernel(made, {"_nrt": False, "forceinline": True}, name, depends)
 
