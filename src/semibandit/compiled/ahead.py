@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from semibandit.compiled import jit, sources
+from semibandit.compiled.jit import cgutils, intrinsic, ir, types
 
 #: Names that LLVM has for the processors to build for; the last one of two is taken where it can run.
 LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3"), "aarch64": ("generic",), "arm64": ("apple-m1",)}
@@ -44,8 +45,6 @@ class NotAhead(Exception):
 
 def _spec(kind: Any) -> str:
     """A type of numba as `native.c` writes it."""
-    from numba.core import types
-
     try:
         if isinstance(kind, types.Array):
             if kind.layout != "C":
@@ -61,8 +60,6 @@ def _spec(kind: Any) -> str:
 
 
 def _n_slots(kind: Any) -> int:
-    from numba.core import types
-
     if isinstance(kind, types.BaseTuple):
         return sum(_n_slots(part) for part in kind.types)
     return 1 + kind.ndim if isinstance(kind, types.Array) else 1
@@ -73,9 +70,6 @@ def _n_slots(kind: Any) -> int:
 
 def _reader(kind: Any, first: int) -> Any:
     """A function for kernels: the argument of type `kind` whose slots begin at `first`."""
-    from llvmlite import ir
-    from numba.core import cgutils, types
-    from numba.extending import intrinsic
     from numba.np.arrayobj import populate_array
 
     word = ir.IntType(64)
@@ -122,9 +116,6 @@ def _reader(kind: Any, first: int) -> Any:
 
 def _writer() -> Any:
     """A function for kernels that leaves an answer in the first slots."""
-    from llvmlite import ir
-    from numba.core import cgutils, types
-    from numba.extending import intrinsic
 
     word = ir.IntType(64)
 
@@ -156,8 +147,6 @@ def _writer() -> Any:
 
 def _slot_kernel(kernel: jit.Kernel, kinds: tuple[Any, ...], write: Any) -> Any:
     """numba's result for ``run(slots)``, which calls `kernel` with arguments of these types."""
-    from numba.core import types
-
     scope: dict[str, Any] = {"kernel": kernel, "write": write}
     at, reads = 0, []
     for j, kind in enumerate(kinds):
@@ -193,7 +182,7 @@ def compile_part(part: int, of: int, levels: list[str], out: Path) -> None:
     triple = ll.get_process_triple()
     whole = ll.parse_assembly(f'target triple = "{triple}"')
     write = _writer()
-    entries = []
+    entries: list[dict[str, str]] = []
     for (name, kinds), kernel in sorted(recorded.items(), key=lambda item: (item[0][0], str(item[0][1]))):
         symbol = f"semibandit_{part}_{len(entries)}"
         try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL
 from semibandit.compiled.generic import generic, has_implementation, implement
@@ -121,7 +121,7 @@ def closed(state_class: type) -> Any:
     made.__module__ = state_class.__module__
     for function, entry in _ENTRIES.items():
         if has_implementation(function, state_class):
-            names = list(inspect.signature(function).parameters)
+            names = list(inspect.signature(cast(Any, function)).parameters)
             inner = by_handle(entry, state_class)
             code = (
                 f"def run({', '.join(names)}):\n    return inner({', '.join(['state.handle', *names[1:]])})"
