@@ -16,10 +16,10 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.compiled.handle import Bytes1, Floats2, Ints1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.resolve.greedy import DEAD, augment
-from semibandit.engines.resolve.scan import sort_ids
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 from semibandit.paper.buckets import (
     FIRST,
@@ -144,7 +144,7 @@ def _finish(buckets, answer):
             kept += 1
         mark[arm] = 0
     n_added = answer.size[1]
-    sort_ids(added, n_added)
+    sort_ids_in_place(added, n_added)
     i, j, n = kept - 1, n_added - 1, kept + n_added
     answer.size[0] = n
     while j >= 0:

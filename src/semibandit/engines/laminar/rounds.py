@@ -13,6 +13,7 @@ from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.handle import Floats1, Floats2, Floats3, Ints1, Ints2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import ABSENT
+from semibandit.compiled.sorting import merge_sort, sort_ids_in_place
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.kinetic.tournament import KEY_ALPHA, KEY_BETA, WINNER
 from semibandit.engines.laminar.tree import (
@@ -28,8 +29,6 @@ from semibandit.engines.laminar.tree import (
     set_key,
     weight_at,
 )
-from semibandit.engines.order.kept import merge_sort
-from semibandit.engines.resolve.scan import sort_ids
 
 # The key of a slot whose arm takes no part in the tournaments: alpha = ABSENT, and beta tells why.
 IN_BASE, GONE = 0.0, -1.0
@@ -211,8 +210,8 @@ def _write(arms, meta, out):
         for i in range(n_old):
             out[i] = base[i]
         return n_old
-    sort_ids(added, n_added)
-    sort_ids(removed, n_removed)
+    sort_ids_in_place(added, n_added)
+    sort_ids_in_place(removed, n_removed)
     a, r, n = 0, 0, 0
     for i in range(n_old + 1):
         # Past the end everything that was added is due.

@@ -14,6 +14,7 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, FloatArray
 from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import merge_sort
 
 N_KEPT, N_PENDING, SEEN_LAM_SET = 0, 1, 2
 
@@ -63,54 +64,6 @@ def kept_touch(kept, arm):
         kept.flag[arm] = 1
         kept.pending[kept.meta[N_PENDING]] = arm
         kept.meta[N_PENDING] += 1
-
-
-@kernel
-def merge_sort(weight, arm, n, spare_weight, spare_arm):
-    """Sort (weight[:n], arm[:n]) by weight descending, id ascending; bottom-up, in place, O(n log n)."""
-    if n < 2:
-        return
-    run = n if n <= 24 else 8
-    for first in range(0, n, run):
-        last = min(first + run, n)
-        for i in range(first + 1, last):
-            w, a = weight[i], arm[i]
-            j = i - 1
-            while j >= first and (weight[j] < w or (weight[j] == w and arm[j] > a)):
-                weight[j + 1] = weight[j]
-                arm[j + 1] = arm[j]
-                j -= 1
-            weight[j + 1] = w
-            arm[j + 1] = a
-    while run < n:
-        for first in range(0, n, 2 * run):
-            mid = min(first + run, n)
-            last = min(first + 2 * run, n)
-            i, j, o = first, mid, first
-            while i < mid and j < last:
-                if weight[i] > weight[j] or (weight[i] == weight[j] and arm[i] < arm[j]):
-                    spare_weight[o] = weight[i]
-                    spare_arm[o] = arm[i]
-                    i += 1
-                else:
-                    spare_weight[o] = weight[j]
-                    spare_arm[o] = arm[j]
-                    j += 1
-                o += 1
-            while i < mid:
-                spare_weight[o] = weight[i]
-                spare_arm[o] = arm[i]
-                i += 1
-                o += 1
-            while j < last:
-                spare_weight[o] = weight[j]
-                spare_arm[o] = arm[j]
-                j += 1
-                o += 1
-        for i in range(n):
-            weight[i] = spare_weight[i]
-            arm[i] = spare_arm[i]
-        run *= 2
 
 
 @kernel

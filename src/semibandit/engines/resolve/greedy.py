@@ -15,6 +15,7 @@ import numpy.typing as npt
 from semibandit.arms import IntArray
 from semibandit.compiled.handle import Floats2, Ints1
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.order.kept import (
@@ -25,7 +26,6 @@ from semibandit.engines.order.kept import (
     kept_touch,
     new_kept_order,
 )
-from semibandit.engines.resolve.scan import sort_ids
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 
 
@@ -92,7 +92,7 @@ def _laminar_select(state, lam, out):
             f = parent[f]
         out[n] = arm
         n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -128,7 +128,7 @@ def _graphic_select(state, lam, out):
         size[u] += size[v]
         out[n] = arm
         n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -193,7 +193,7 @@ def _transversal_select(state, lam, out):
         else:
             for j in range(reached):
                 seen[queue[j]] = DEAD
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
