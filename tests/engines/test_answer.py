@@ -32,10 +32,10 @@ def change(answer: Any, went: Any, came: Any, by_place: bool) -> Any:
                     break
         else:
             answer_went(answer, went[i])
+    in_order = True
     for i in range(came.shape[0]):
-        if answer_came(answer, came[i]) != i:
-            return False
-    return True
+        in_order &= answer_came(answer, came[i]) == i
+    return in_order
 
 
 @kernel
