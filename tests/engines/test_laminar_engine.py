@@ -320,7 +320,7 @@ def test_families_that_bind_nothing_are_dropped_and_nothing_else() -> None:
     for _ in range(60):
         n = int(rng.integers(1, 14))
         matroid = random_matroid(rng, n)
-        home, parent, capacity = binding_families(matroid._leaf, matroid._parent, matroid._capacity)
+        home, parent, capacity = binding_families(matroid)
         dropped += len(matroid._parent) - len(parent)
         members: list[list[int]] = [[] for _ in parent]
         for arm in range(n):

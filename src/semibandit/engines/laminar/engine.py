@@ -158,7 +158,7 @@ class LaminarKineticEngine(CompiledEngine):
         super().__init__(matroid, records)
         if fanout not in (2, 4, 8, 16):
             raise ParameterError(f"fanout must be 2, 4, 8 or 16, got {fanout}")
-        home, parent, capacity = binding_families(matroid._leaf, matroid._parent, matroid._capacity)
+        home, parent, capacity = binding_families(matroid)
         tree = new_tree(home, parent, capacity, fanout)
         rank = matroid.rank
         state = LaminarKineticState(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, IntArray
+from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.sorting import heap_offer, heap_sink, sort_ids_in_place
@@ -91,7 +91,24 @@ def _scan_touch(state, arm):
         state.beta[arm] = state.recs[arm, BETA]
 
 
-implement_engine(ScanState, _scan_select, _scan_touch)
+@kernel
+def _scan_remove(state, arms):
+    """Take present arms out. O(1) each."""
+    for i in range(arms.shape[0]):
+        state.present[arms[i]] = False
+        state.alpha[arms[i]] = -np.inf
+        state.beta[arms[i]] = 0.0
+
+
+@kernel
+def _scan_restore(state, arms):
+    """Put absent arms back with the weights in their records. O(1) each."""
+    for i in range(arms.shape[0]):
+        state.present[arms[i]] = True
+        _scan_touch(state, arms[i])
+
+
+implement_engine(ScanState, _scan_select, _scan_touch, remove=_scan_remove, restore=_scan_restore)
 
 
 class ScanEngine(CompiledEngine):
@@ -122,16 +139,6 @@ class ScanEngine(CompiledEngine):
             heap_arm=np.zeros(int(start[-1]), dtype=np.int64),
         )
         self._run_on(state)
-
-    def _remove(self, ids: IntArray) -> None:
-        self._state.present[ids] = False
-        self._state.alpha[ids] = -np.inf
-        self._state.beta[ids] = 0.0
-
-    def _restore(self, ids: IntArray) -> None:
-        self._state.present[ids] = True
-        self._state.alpha[ids] = self._recs[ids, ALPHA]
-        self._state.beta[ids] = self._recs[ids, BETA]
 
     def _check(self) -> None:
         s: Any = self._state

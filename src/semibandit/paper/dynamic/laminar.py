@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import njit
-from semibandit.engines.laminar.families import binding_families
 from semibandit.matroids import Laminar, Partition, Uniform
 from semibandit.paper.dynamic.base import DynamicBase
 from semibandit.paper.dynamic.order import ahead, better, worse
@@ -154,6 +153,47 @@ def _set_many(ids: Any, new: Any, weight: Any, arms: Any, fams: Any, win: Any, m
 
 
 @njit
+def _thin(leaf: Any, parent: Any, capacity: Any) -> Any:
+    """Drop families that bind nothing: (home of each arm, parents, capacities), parents first. O(K + F).
+
+    A family binds nothing when what it holds cannot exceed its capacity anyway, or else when a kept family
+    around it has no larger capacity. Arms in no kept family share a last family that holds just them.
+    """
+    n_families = parent.size
+    reach = np.zeros(n_families, np.int64)
+    for k in range(leaf.size):
+        reach[leaf[k]] += 1
+    keep = np.ones(n_families, np.bool_)
+    for f in range(n_families - 1, -1, -1):
+        keep[f] = reach[f] > capacity[f]
+        if parent[f] >= 0:
+            reach[parent[f]] += min(reach[f], capacity[f])
+    around = np.empty(n_families, np.int64)  # new index of the innermost kept family at or around f
+    up = np.empty(n_families + 1, np.int64)
+    cap = np.empty(n_families + 1, np.int64)
+    size = 0
+    for f in range(n_families):
+        around[f] = around[parent[f]] if parent[f] >= 0 else -1
+        if keep[f] and (around[f] < 0 or capacity[f] < cap[around[f]]):
+            up[size] = around[f]
+            cap[size] = capacity[f]
+            around[f] = size
+            size += 1
+    home = np.empty(leaf.size, np.int64)
+    free = 0
+    for k in range(leaf.size):
+        home[k] = around[leaf[k]]
+        if home[k] < 0:
+            home[k] = size
+            free += 1
+    if free > 0:
+        up[size] = -1
+        cap[size] = free
+        size += 1
+    return home, up[:size].copy(), cap[:size].copy()
+
+
+@njit
 def _plant(home: Any, up: Any, cap: Any, base: Any, weight: Any) -> Any:
     """Tables and tournaments (arms, fams, win) for a given base. O(K + F)."""
     n_families = up.size
@@ -229,7 +269,7 @@ class DynamicLaminar(DynamicBase):
             parent = np.full(capacity.size, -1)
         else:
             leaf, parent, capacity = matroid._leaf.copy(), matroid._parent.copy(), matroid._capacity.copy()
-        self._home, self._up, self._cap = binding_families(leaf, parent, capacity)
+        self._home, self._up, self._cap = _thin(leaf, parent, capacity)
         super().__init__(matroid, weights)
 
     def _build(self) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.base import as_arms
-from semibandit.engines.clock import stair_at_least
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import as_rewards, check_reward_range, explain
@@ -143,7 +142,12 @@ class CLUCB:
         low, high = self.reward_range
         log = math.log(4.0 * self.n_arms / self.delta) + 3.0 * math.log(max(self._samples, 1))
         lam = 0.5 * (high - low) * math.sqrt(2.0 * log)
-        return lam if self.clock == "exact" else float(stair_at_least(lam, self.step))
+        if self.clock == "exact":
+            return lam
+        power = math.ceil(math.log(lam) / math.log1p(self.step))
+        while (1.0 + self.step) ** power < lam:
+            power += 1
+        return (1.0 + self.step) ** power
 
     @property
     def base(self) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.base import Engine
-from semibandit.engines.clock import new_clock, stair_at_least, tick
+from semibandit.engines.clock import new_clock, tick
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import explain
@@ -153,8 +153,8 @@ class CUCB(RecordPolicy):
         if not (0.0 <= lam < np.inf):
             raise ClockError(f"schedule({t}) = {lam}: the confidence width must be finite and nonnegative")
         if self.clock == "staircase" and lam > 0.0:
-            lam = stair_at_least(lam, self.step)
-        return lam
+            lam = (1.0 + self.step) ** np.ceil(np.log(lam) / np.log1p(self.step))
+        return float(lam)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         low, high = self.reward_range

@@ -11,7 +11,6 @@ from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.compiled.jit import kernel
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.base import as_arms
-from semibandit.engines.clock import stair_at_least
 from semibandit.engines.kernels import check_feedback
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
@@ -137,7 +136,10 @@ class DiscountedCUCB(RecordPolicy):
         level = math.log(max(self._weight, math.e))
         lam = math.sqrt(self.exploration * level * self._unit) * (high - low)
         if self.clock == "staircase" and lam > 0.0:
-            lam = stair_at_least(lam, self.step)
+            height = math.log1p(self.step)
+            power = math.ceil(math.log(lam) / height)
+            stair = math.exp(power * height)
+            lam = stair if stair >= lam else math.exp((power + 1) * height)
         return lam
 
     def _divide(self) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.engines import make_engine
 from semibandit.engines.base import Engine
-from semibandit.engines.clock import stair_at_least
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import explain
@@ -99,8 +98,10 @@ class KLOSM(RecordPolicy):
         if self.clock == "staircase" and level > 0.0:
             if level <= self._levels.level:
                 return self._levels.level
-            # Levels are squares of widths, so a stair of levels is two of widths.
-            level = stair_at_least(level, self.step * (2.0 + self.step))
+            height = 2.0 * math.log1p(self.step)
+            power = math.ceil(math.log(level) / height)
+            stair = math.exp(power * height)
+            level = stair if stair >= level else math.exp((power + 1) * height)
         return level
 
     def select(self, exclude: Any = None) -> IntArray:
