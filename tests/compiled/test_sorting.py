@@ -1,4 +1,4 @@
-"""Bucket sort of keys against numpy, for weights as they come and as they should not."""
+"""Sorting and heaps against numpy, for weights as they come and as they should not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import pytest
 
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.lanes import first_max, ordered_bits
-from semibandit.compiled.sorting import sort_by_arm, sort_ids, sort_keys
+from semibandit.compiled.sorting import (
+    heap_offer,
+    merge_sort,
+    sort_by_arm,
+    sort_ids,
+    sort_ids_in_place,
+    sort_keys,
+)
 
 
 def spread(rng: np.random.Generator, n: int) -> Any:
@@ -50,6 +57,26 @@ def test_sort_keys(draw: Any) -> None:
         w, a = weight.copy(), arm.copy()
         sort_keys(w, a, n, np.empty(n), np.empty(n, dtype=np.int64), np.empty(n + 300, dtype=np.int64))
         assert np.array_equal(w, expected[0]) and np.array_equal(a, expected[1])
+        w, a = weight.copy(), arm.copy()
+        merge_sort(w, a, n, np.empty(n), np.empty(n, dtype=np.int64))
+        assert np.array_equal(w, expected[0]) and np.array_equal(a, expected[1])
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("draw", [spread, ties, infinite, huge_and_tiny])
+def test_a_heap_keeps_the_heaviest(draw: Any) -> None:
+    rng = np.random.default_rng(14)
+    for n, capacity, first in ((1, 1, 0), (5, 9, 2), (40, 3, 1), (300, 64, 0), (300, 300, 4)):
+        weights = draw(rng, n)
+        weight, arm = np.full(first + capacity, -7.0), np.full(first + capacity, -7)
+        size = 0
+        for k in range(n):
+            size = heap_offer(weight, arm, first, size, capacity, weights[k], k)
+        assert size == min(n, capacity)
+        kept = arm[first : first + size]
+        assert np.array_equal(np.sort(kept), np.sort(np.lexsort((np.arange(n), -weights))[:capacity]))
+        assert np.array_equal(weight[first : first + size], weights[kept])
+        assert (arm[:first] == -7).all() and (weight[:first] == -7.0).all()
 
 
 @pytest.mark.bounds
@@ -62,6 +89,9 @@ def test_sort_ids_and_by_arm() -> None:
         pairs = ids.copy(), weight.copy()
         stable = np.argsort(ids, kind="stable")
         spare, count = np.empty(n, dtype=np.int64), np.empty(300, dtype=np.int64)
+        in_place = ids.copy()
+        sort_ids_in_place(in_place, n)
+        assert np.array_equal(in_place, expected)
         sort_by_arm(pairs[1], pairs[0], n, np.empty(n), spare, count)
         assert np.array_equal(pairs[0], expected) and np.array_equal(pairs[1], weight[stable])
         sort_ids(ids, n, spare, count)

@@ -10,7 +10,8 @@ import pytest
 from semibandit.compiled.lanes import ABSENT
 from semibandit.engines.kinetic.engine import KineticEngine
 from semibandit.engines.laminar.engine import LaminarKineticEngine
-from semibandit.engines.laminar.rounds import ADDED, REMOVED, LaminarKineticState
+from semibandit.engines.laminar.families import binding_families
+from semibandit.engines.laminar.rounds import LaminarKineticState
 from semibandit.engines.laminar.tree import _play_nodes, _play_slots
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import ArmError, ClockError, ParameterError
@@ -259,11 +260,10 @@ def test_the_work_of_a_round_is_what_changed() -> None:
     for _ in range(50):
         arms = np.union1d(rng.choice(2000, size=30, replace=False), rng.choice(before, size=10))
         engine.set_weights(arms, rng.random(len(arms)))
-        lists = engine._state.arms
-        lists[ADDED:] = -1
+        came = engine._state.answer.came
+        came[:] = -1
         after = engine.base()
-        for row, expected in ((ADDED, np.setdiff1d(after, before)), (REMOVED, np.setdiff1d(before, after))):
-            np.testing.assert_array_equal(lists[row, lists[row] >= 0], expected)
+        np.testing.assert_array_equal(came[came >= 0], np.setdiff1d(after, before))
         before = after
 
 
@@ -312,6 +312,31 @@ def test_vector_play_equals_scalar_play_to_the_bit() -> None:
         _play_slots(leaf, arm_of, lo, hi, node, 41, lam)
         best, fail = scalar_play(keys[part], np.arange(hi - lo), np.array([np.inf]), lam)
         np.testing.assert_array_equal(node[2, :, 9], [*keys[lo + best], fail, arm_of[lo + best]])
+
+
+def test_families_that_bind_nothing_are_dropped_and_nothing_else() -> None:
+    rng = np.random.default_rng(21)
+    dropped = 0
+    for _ in range(60):
+        n = int(rng.integers(1, 14))
+        matroid = random_matroid(rng, n)
+        home, parent, capacity = binding_families(matroid)
+        dropped += len(matroid._parent) - len(parent)
+        members: list[list[int]] = [[] for _ in parent]
+        for arm in range(n):
+            f = home[arm]
+            while f >= 0:
+                members[f].append(arm)
+                f = parent[f]
+        # Along a branch the capacities fall, and a family holds more than it may.
+        outer = parent[parent >= 0]
+        assert (capacity[parent >= 0] < capacity[outer]).all()
+        assert all(members)
+        for _ in range(40):
+            some = np.flatnonzero(rng.random(n) < rng.random())
+            fits = all(np.isin(some, m).sum() <= c for m, c in zip(members, capacity, strict=True))
+            assert fits == matroid.is_independent(some)
+    assert dropped > 0
 
 
 def test_memory_is_linear_in_arms_and_families() -> None:

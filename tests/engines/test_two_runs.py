@@ -10,9 +10,6 @@ import pytest
 from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.jit import kernel
 from semibandit.engines.order.two_runs import (
-    LIMIT,
-    N_SHORT,
-    START,
     check_two_runs,
     new_two_runs,
     runs_forget,
@@ -32,7 +29,7 @@ def touch(runs: Any, arms: Any) -> None:
 
 @kernel
 def listed(runs: Any, out: Any) -> Any:
-    i, j, n = runs.meta[START], 0, 0
+    i, j, n = runs.start[0], 0, 0
     while True:
         arm, i, j = runs_next(runs, i, j)
         if arm < 0:
@@ -54,7 +51,7 @@ def test_the_runs_list_all_present_arms_in_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for n in (1, 2, 9, 60, 200):
         runs, recs = new_two_runs(n, 1 + n // 10), np.zeros((n, 4))
-        runs.meta[LIMIT] = int(rng.integers(1, n + 1))
+        runs.limit[0] = int(rng.integers(1, n + 1))
         recs[:, ALPHA] = fresh_weights(rng, seed % 3, n)
         recs[:, BETA] = rng.integers(0, 3, n) / 4.0
         present = np.ones(n, dtype=bool)
@@ -72,9 +69,9 @@ def test_the_runs_list_all_present_arms_in_order(seed: int) -> None:
             recs[arms, ALPHA] = fresh_weights(rng, seed % 3, len(arms))
             touch(runs, arms)
             check_two_runs(runs, recs)
-            before = runs.meta[N_SHORT]
+            before = runs.n_short[0]
             runs_update(runs, recs, lam)
-            folds += runs.meta[N_SHORT] < before
+            folds += runs.n_short[0] < before
             check_two_runs(runs, recs)
             weight = recs[:, ALPHA] + lam * recs[:, BETA]
             expected = [arm for arm in np.lexsort((np.arange(n), -weight)) if present[arm]]

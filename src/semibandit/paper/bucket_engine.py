@@ -16,10 +16,18 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.compiled.handle import Bytes1, Floats2, Ints1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines.answer import (
+    N_LISTED,
+    Answer,
+    answer_came,
+    arms_in,
+    new_answer,
+    went_at,
+    write_answer,
+)
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.resolve.greedy import DEAD, augment
-from semibandit.engines.resolve.scan import sort_ids
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 from semibandit.paper.buckets import (
     FIRST,
@@ -46,19 +54,8 @@ SERVES = ("laminar", "graphic", "transversal")
 MAX_BUCKETS = 1_000_000
 
 
-class Answer(NamedTuple):
-    """`base[: size[0]]`, ascending, is the answer of the last round; `mark` and `added` belong to the next one.
-
-    While a round decides, mark[arm] is OPEN for arms of the last base that it must decide again, AGAIN for those
-    of them it has accepted; new ones are listed in added[: size[1]].
-    """
-
-    base: Ints1
-    added: Ints1
-    mark: Bytes1
-    size: Ints1
-
-
+# While a round decides, mark[arm] is OPEN for arms of the last base that it must decide again, AGAIN for those of them
+# it has accepted; else 0.
 OPEN, AGAIN = 1, 2
 
 
@@ -68,6 +65,7 @@ class LaminarBuckets(NamedTuple):
     recs: Floats2
     buckets: Buckets
     answer: Answer
+    mark: Bytes1
     leaf: Ints1
     parent: Ints1
     capacity: Ints1
@@ -80,6 +78,7 @@ class GraphicBuckets(NamedTuple):
     recs: Floats2
     buckets: Buckets
     answer: Answer
+    mark: Bytes1
     ends: Shorts2
     label: Shorts1
     next: Shorts1
@@ -92,6 +91,7 @@ class TransversalBuckets(NamedTuple):
     recs: Floats2
     buckets: Buckets
     answer: Answer
+    mark: Bytes1
     indptr: Ints1
     indices: Ints1
     mate: Ints1
@@ -101,81 +101,57 @@ class TransversalBuckets(NamedTuple):
 
 
 @kernel
-def _begin(buckets, answer):
+def _begin(buckets, answer, mark):
     """Mark what must be decided again; how many arms may still be accepted. O(D)."""
     first, last = buckets.meta[FIRST], buckets.meta[LAST]
-    room = answer.base.shape[0]
-    for i in range(answer.size[0]):
-        arm = answer.base[i]
+    room = answer.listed.shape[0]
+    for i in range(answer.size[N_LISTED]):
+        arm = answer.listed[i]
         rank = rank_of(buckets, arm)
         if rank == NOWHERE or first <= rank <= last:
-            answer.mark[arm] = OPEN
+            mark[arm] = OPEN
         else:
             room -= 1
-    answer.size[1] = 0
     return room
 
 
 @inline_kernel
-def _before(buckets, answer, i):
+def _before(buckets, answer, mark, i):
     """Whether the i-th arm of the last base stays and comes before the window."""
-    arm = answer.base[i]
-    return answer.mark[arm] == 0 and rank_of(buckets, arm) < buckets.meta[FIRST]
+    arm = answer.listed[i]
+    return mark[arm] == 0 and rank_of(buckets, arm) < buckets.meta[FIRST]
 
 
 @inline_kernel
-def _accept(answer, arm):
-    if answer.mark[arm] == OPEN:
-        answer.mark[arm] = AGAIN
+def _accept(answer, mark, arm):
+    if mark[arm] == OPEN:
+        mark[arm] = AGAIN
     else:
-        answer.added[answer.size[1]] = arm
-        answer.size[1] += 1
+        answer_came(answer, arm)
 
 
 @kernel
-def _finish(buckets, answer):
-    """Make the new base of what stayed and what was accepted, ascending; close the window. O(D + s log s)."""
-    base, added, mark = answer.base, answer.added, answer.mark
-    kept = 0
-    for i in range(answer.size[0]):
-        arm = base[i]
-        if mark[arm] != OPEN:
-            base[kept] = arm
-            kept += 1
+def _finish(buckets, answer, mark):
+    """Let go what was not accepted again; close the window. O(D)."""
+    for i in range(answer.size[N_LISTED]):
+        arm = answer.listed[i]
+        if mark[arm] == OPEN:
+            went_at(answer, i)
         mark[arm] = 0
-    n_added = answer.size[1]
-    sort_ids(added, n_added)
-    i, j, n = kept - 1, n_added - 1, kept + n_added
-    answer.size[0] = n
-    while j >= 0:
-        n -= 1
-        if i >= 0 and base[i] > added[j]:
-            base[n] = base[i]
-            i -= 1
-        else:
-            base[n] = added[j]
-            j -= 1
     buckets.meta[FIRST] = 1
     buckets.meta[LAST] = 0
 
 
 @kernel
-def _copy(answer, out):
-    for i in range(answer.size[0]):
-        out[i] = answer.base[i]
-    return answer.size[0]
-
-
-@kernel
 def _solve_laminar(state):
     """Greedy in the window, with a counter per family. Changes `used` and `answer`."""
-    buckets, answer = state.buckets, state.answer
+    buckets, answer, mark = state.buckets, state.answer, state.mark
     pool, leaf, parent, capacity, used = buckets.pool, state.leaf, state.parent, state.capacity, state.used
-    room = _begin(buckets, answer)
+    room = _begin(buckets, answer, mark)
     used[:] = 0
-    for i in range(answer.size[0]):
-        if _before(buckets, answer, i):
-            f = leaf[answer.base[i]]
+    for i in range(answer.size[N_LISTED]):
+        if _before(buckets, answer, mark, i):
+            f = leaf[answer.listed[i]]
             while f >= 0:
                 used[f] += 1
                 f = parent[f]
@@ -194,9 +170,9 @@ def _solve_laminar(state):
             while f >= 0:
                 used[f] += 1
                 f = parent[f]
-            _accept(answer, pool[j])
+            _accept(answer, mark, pool[j])
             room -= 1
-    _finish(buckets, answer)
+    _finish(buckets, answer, mark)
 
 
 @inline_kernel
@@ -218,16 +194,16 @@ def _unite(label, after, size, u, v):
 @kernel
 def _solve_graphic(state):
     """Kruskal in the window. Changes the trees and `answer`."""
-    buckets, answer = state.buckets, state.answer
+    buckets, answer, mark = state.buckets, state.answer, state.mark
     pool, ends, label, after, size = buckets.pool, state.ends, state.label, state.next, state.size
-    room = _begin(buckets, answer)
+    room = _begin(buckets, answer, mark)
     for v in range(label.shape[0]):
         label[v] = v
         after[v] = v
         size[v] = 1
-    for i in range(answer.size[0]):
-        if _before(buckets, answer, i):
-            arm = answer.base[i]
+    for i in range(answer.size[N_LISTED]):
+        if _before(buckets, answer, mark, i):
+            arm = answer.listed[i]
             _unite(label, after, size, ends[arm, 0], ends[arm, 1])
     i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
     while i < stop and room > 0:
@@ -237,25 +213,25 @@ def _solve_graphic(state):
             u, v = ends[arm, 0], ends[arm, 1]
             if label[u] != label[v]:
                 _unite(label, after, size, u, v)
-                _accept(answer, arm)
+                _accept(answer, mark, arm)
                 room -= 1
                 if room == 0:
                     break
-    _finish(buckets, answer)
+    _finish(buckets, answer, mark)
 
 
 @kernel
 def _solve_transversal(state):
-    """Greedy with augmenting paths in the window, as in `resolve_greedy`. Changes the matching and `answer`."""
-    buckets, answer = state.buckets, state.answer
+    """Greedy with augmenting paths in the window, as in `engines.resolve.greedy`. Changes the matching and `answer`."""
+    buckets, answer, mark = state.buckets, state.answer, state.mark
     pool, indptr, indices = buckets.pool, state.indptr, state.indices
     mate, seen, came_from, queue = state.mate, state.seen, state.came_from, state.queue
-    room = _begin(buckets, answer)
+    room = _begin(buckets, answer, mark)
     # Arms before the window stay matched; what comes after it is matched again below, to whatever is free.
     for r in range(mate.shape[0]):
         seen[r] = 0
         arm = mate[r]
-        if arm >= 0 and (answer.mark[arm] != 0 or rank_of(buckets, arm) > buckets.meta[LAST]):
+        if arm >= 0 and (mark[arm] != 0 or rank_of(buckets, arm) > buckets.meta[LAST]):
             mate[r] = -1
     stamp = 0
     i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
@@ -268,38 +244,38 @@ def _solve_transversal(state):
             arm = np.int64(pool[j])
             found, reached = augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
             if found:
-                _accept(answer, arm)
+                _accept(answer, mark, arm)
                 room -= 1
             else:
                 for k in range(reached):
                     seen[queue[k]] = DEAD
-    for k in range(answer.size[0]):
-        arm = answer.base[k]
-        if answer.mark[arm] == 0 and rank_of(buckets, arm) > buckets.meta[LAST]:
+    for k in range(answer.size[N_LISTED]):
+        arm = answer.listed[k]
+        if mark[arm] == 0 and rank_of(buckets, arm) > buckets.meta[LAST]:
             stamp += 1
             augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
-    _finish(buckets, answer)
+    _finish(buckets, answer, mark)
 
 
 @inline_kernel
 def _laminar_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_laminar(state)
-    return _copy(state.answer, out)
+    return write_answer(state.answer, out)
 
 
 @inline_kernel
 def _graphic_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_graphic(state)
-    return _copy(state.answer, out)
+    return write_answer(state.answer, out)
 
 
 @inline_kernel
 def _transversal_select(state, lam, out):
     if not stays(state.buckets, lam):
         _solve_transversal(state)
-    return _copy(state.answer, out)
+    return write_answer(state.answer, out)
 
 
 @kernel
@@ -331,9 +307,7 @@ class BucketEngine(CompiledEngine):
     ) -> None:
         super().__init__(matroid, records)
         buckets = new_buckets(self.n_arms, alpha_edges, beta_edges)
-        base, added = (np.zeros(matroid.rank, dtype=np.int64) for _ in range(2))
-        answer = Answer(base, added, np.zeros(self.n_arms, dtype=np.uint8), np.zeros(2, dtype=np.int64))
-        shared = (self._recs, buckets, answer)
+        shared = (self._recs, buckets, new_answer(matroid.rank), np.zeros(self.n_arms, dtype=np.uint8))
         self._state: Any
         if isinstance(matroid, Laminar):
             used = np.zeros(len(matroid._capacity), dtype=np.int64)
@@ -367,10 +341,9 @@ class BucketEngine(CompiledEngine):
         check_buckets(buckets, self._recs)
         absent = buckets.bucket_of == NOWHERE
         assert np.array_equal(absent, self._is_deleted(np.arange(self.n_arms)))
-        answer = self._state.answer
-        assert not answer.mark.any()
+        assert not self._state.mark.any()
         if buckets.meta[FIRST] > buckets.meta[LAST]:
             weights = self._recs[:, ALPHA] + float(buckets.real[SORTED_AT]) * self._recs[:, BETA]
             order = np.lexsort((np.arange(self.n_arms), -weights))
             base = np.sort(self.matroid._greedy(order[~absent[order]].astype(np.int64)))
-            assert np.array_equal(base, answer.base[: answer.size[0]])
+            assert np.array_equal(base, arms_in(self._state.answer))

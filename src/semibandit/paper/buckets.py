@@ -21,9 +21,8 @@ from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray
 from semibandit.compiled.handle import Floats1, Ints1, Ints2, Shorts1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import shift_entries
+from semibandit.compiled.sorting import merge_sort, sort_ids_in_place
 from semibandit.engines.kinetic.tournament import shorten
-from semibandit.engines.order.kept import merge_sort
-from semibandit.engines.resolve.scan import sort_ids
 
 # Columns of `head`. A bucket owns the block pool[BLOCK : BLOCK + (4 << CLASS)], of which pool[START : START + SIZE] are
 # in use; room is left on both sides, because arms mostly leave at the front (smaller ids are played first).
@@ -351,7 +350,7 @@ def next_run(buckets, i):
         for k in range(head[b, START], head[b, START] + head[b, SIZE]):
             pool[m] = pool[k]
             m += 1
-    sort_ids(pool, m)
+    sort_ids_in_place(pool, m)
     return 0, m, stop
 
 

@@ -1,4 +1,4 @@
-"""Kernels of the kinetic tournament (DESIGN idea E): the heaviest of many arms while lam only grows.
+"""Kernels of the kinetic tournament (docs/theory.md, E): the heaviest of many arms while lam only grows.
 
 A wide tree over the positions 0 .. n - 1 of one group. A node keeps the position that wins below it, that
 arm's weight parts (alpha, beta), and `fail`: a lam up to which no comparison below the node can change. While lam <=
@@ -19,9 +19,12 @@ block ``r // LANES``), because a round looks at the roots of all groups.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.arms import FloatArray
+from semibandit.compiled.handle import Floats3, Ints1, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import (
     ABSENT,
@@ -37,6 +40,22 @@ from semibandit.compiled.lanes import (
 
 # Columns of a block of leaves (the first two) and of nodes.
 KEY_ALPHA, KEY_BETA, FAIL, WINNER = 0, 1, 2, 3
+
+
+class Tree(NamedTuple):
+    """One tree of many that share `leaf` and `node`; kernels make it where they need it, in registers.
+
+    Its leaves begin at block `leaf0`, level l of its nodes at block ``first[l]``; it has `n_levels` levels of
+    ``1 << shift`` children a node, and its top is root number `root`.
+    """
+
+    leaf: Floats3
+    node: Floats3
+    first: Ints1
+    leaf0: Whole
+    n_levels: Whole
+    root: Whole
+    shift: Whole
 
 
 def tree_shape(n: int, shift: int) -> tuple[int, list[int]]:
@@ -87,14 +106,26 @@ def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):
 
 
 @inline_kernel
-def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):
+def root_of(tree):
+    """Block and lane of a tree's root."""
+    return tree.node[tree.root // LANES], tree.root % LANES
+
+
+@inline_kernel
+def _node_of(tree, level, i):
+    """Block and lane of node i of a level."""
+    if level == tree.n_levels - 1:
+        return tree.node[tree.root // LANES], tree.root % LANES
+    return tree.node[tree.first[level] + (i >> tree.shift)], i & ((1 << tree.shift) - 1)
+
+
+@inline_kernel
+def _play(tree, level, i, lam):
     """Play node i of a level over its children at lam. Changes that node. O(LANES)."""
-    if level == n_levels - 1:
-        out, lane = node[root // LANES], root % LANES
-    else:
-        out, lane = node[first[level] + (i >> shift)], i & ((1 << shift) - 1)
+    leaf, node, shift = tree.leaf, tree.node, tree.shift
+    out, lane = _node_of(tree, level, i)
     if level == 0:
-        b = leaf0 + i
+        b = tree.leaf0 + i
         best = best_lane(leaf, b, lam)
         alpha, beta = leaf[b, KEY_ALPHA, best], leaf[b, KEY_BETA, best]
         fail = np.inf
@@ -102,7 +133,7 @@ def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):
             fail = certify_lanes(leaf, b, best, lam)
         out[WINNER, lane] = (i << shift) + best
     else:
-        b = first[level - 1] + i
+        b = tree.first[level - 1] + i
         best = best_lane(node, b, lam)
         alpha, beta = node[b, KEY_ALPHA, best], node[b, KEY_BETA, best]
         fail = smallest_lane(node, b, FAIL)
@@ -115,60 +146,57 @@ def _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam):
 
 
 @kernel
-def build(leaf, node, leaf0, first, n_levels, root, n, shift, lam):
+def build(tree, n, lam):
     """Play the whole tree over n positions. Changes its nodes. O(n)."""
     width = n
-    for level in range(n_levels):
-        width = (width + (1 << shift) - 1) >> shift
+    for level in range(tree.n_levels):
+        width = (width + (1 << tree.shift) - 1) >> tree.shift
         for i in range(width):
-            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
+            _play(tree, level, i, lam)
 
 
 @kernel
-def refresh(leaf, node, leaf0, first, n_levels, root, shift, lam, stack):
+def refresh(tree, lam, stack):
     """Replay every node whose certificate ended before lam, children first. Changes those nodes.
 
     For a root whose certificate ended. `stack` is scratch of LANES rows a level. O(LANES) a replayed node.
     """
     depth = 0
-    stack[0, 0], stack[0, 1], stack[0, 2] = n_levels - 1, 0, 0
+    stack[0, 0], stack[0, 1], stack[0, 2] = tree.n_levels - 1, 0, 0
     while depth >= 0:
         level, i = stack[depth, 0], stack[depth, 1]
         if level == 0 or stack[depth, 2] == 1:
-            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
+            _play(tree, level, i, lam)
             depth -= 1
             continue
         stack[depth, 2] = 1
-        block = node[first[level - 1] + i]
-        for lane in range(1 << shift):
+        block = tree.node[tree.first[level - 1] + i]
+        for lane in range(1 << tree.shift):
             if block[FAIL, lane] < lam:
                 depth += 1
-                stack[depth, 0], stack[depth, 1], stack[depth, 2] = level - 1, (i << shift) + lane, 0
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = level - 1, (i << tree.shift) + lane, 0
 
 
 @kernel
-def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
+def replay_path(tree, lam, position):
     """The key at `position` changed: repair its ancestors, stopping where nothing changes.
 
     All nodes must be valid at lam. A child that loses before and after costs one comparison: its new
     certificate can only shorten the one its parent has. O(LANES log n) at most.
     """
-    mask = (1 << shift) - 1
+    shift = tree.shift
     i = position
-    block, lane = leaf[leaf0 + (i >> shift)], i & mask
+    block, lane = tree.leaf[tree.leaf0 + (i >> shift)], i & ((1 << shift) - 1)
     contender = position
     old_winner = -2
-    for level in range(n_levels):
+    for level in range(tree.n_levels):
         alpha, beta = block[KEY_ALPHA, lane], block[KEY_BETA, lane]
         below = np.inf
         if level > 0:
             below = block[FAIL, lane]
             contender = int(block[WINNER, lane])
         i >>= shift
-        if level == n_levels - 1:
-            block, lane = node[root // LANES], root % LANES
-        else:
-            block, lane = node[first[level] + (i >> shift)], i & mask
+        block, lane = _node_of(tree, level, i)
         winner = int(block[WINNER, lane])
         if old_winner == -1:
             # Only the certificate below became shorter.
@@ -180,7 +208,7 @@ def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
         weight, top = alpha + lam * beta, top_alpha + lam * top_beta
         lost = winner == (position if level == 0 else old_winner)
         if lost or weight > top or (weight == top and contender < winner):
-            _play(leaf, node, leaf0, first, n_levels, root, shift, level, i, lam)
+            _play(tree, level, i, lam)
             old_winner = winner
             continue
         held = block[FAIL, lane]
@@ -192,22 +220,24 @@ def replay_path(leaf, node, leaf0, first, n_levels, root, shift, lam, position):
 
 
 @kernel
-def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):
+def take_winner(tree, lam):
     """Take the root's winner out of the tree and return its position. Changes its path. O(LANES log n).
 
     All winners stay right at lam, but the certificates on the path are gone (-inf) until `certify_paths`: several arms
     that leave at one lam share much of their paths. Each node's new winner stays in registers until the next one has
     been played with it.
     """
+    leaf, node, leaf0, first, shift = tree.leaf, tree.node, tree.leaf0, tree.first, tree.shift
     mask = (1 << shift) - 1
-    position = int(node[root // LANES, WINNER, root % LANES])
+    out, out_lane = root_of(tree)
+    position = int(out[WINNER, out_lane])
     i = position >> shift
     block, lane = leaf0 + i, position & mask
     best, alpha, beta = best_lane_with(leaf, block, lam, lane, ABSENT, 0.0)
     leaf[block, KEY_ALPHA, lane] = ABSENT
     leaf[block, KEY_BETA, lane] = 0.0
     winner = float((i << shift) + best)
-    for level in range(1, n_levels):
+    for level in range(1, tree.n_levels):
         block, lane = first[level - 1] + (i >> shift), i & mask
         i >>= shift
         best, top, top_beta = best_lane_with(node, block, lam, lane, alpha, beta)
@@ -217,30 +247,27 @@ def take_winner(leaf, node, leaf0, first, n_levels, root, shift, lam):
         node[block, WINNER, lane] = winner
         winner = node[block, WINNER, best]
         alpha, beta = top, top_beta
-        if level == n_levels - 2:
+        if level == tree.n_levels - 2:
             # A child of the root: its winner is likely to leave the tree soon, and nothing there is in the cache.
             prefetch_block(leaf, leaf0 + (int(winner) >> shift), 2)
             prefetch_block(node, first[0] + (int(winner) >> (2 * shift)), 4)
-    out, lane = node[root // LANES], root % LANES
-    out[KEY_ALPHA, lane] = alpha
-    out[KEY_BETA, lane] = beta
-    out[FAIL, lane] = -np.inf
-    out[WINNER, lane] = winner
+    out[KEY_ALPHA, out_lane] = alpha
+    out[KEY_BETA, out_lane] = beta
+    out[FAIL, out_lane] = -np.inf
+    out[WINNER, out_lane] = winner
     return position
 
 
 @kernel
-def certify_paths(leaf, node, leaf0, first, n_levels, root, shift, lam, positions, n):
+def certify_paths(tree, lam, positions, n):
     """Give the nodes above positions[:n], which `take_winner` left, their certificates: each node once, level by
     level. Changes them. O(LANES) a node."""
+    leaf, node, first, shift = tree.leaf, tree.node, tree.first, tree.shift
     mask = (1 << shift) - 1
-    for level in range(n_levels):
+    for level in range(tree.n_levels):
         for j in range(n):
             i = positions[j] >> (shift * (level + 1))
-            if level == n_levels - 1:
-                out, lane = node[root // LANES], root % LANES
-            else:
-                out, lane = node[first[level] + (i >> shift)], i & mask
+            out, lane = _node_of(tree, level, i)
             if out[FAIL, lane] != -np.inf:
                 continue
             alpha = out[KEY_ALPHA, lane]
@@ -248,19 +275,18 @@ def certify_paths(leaf, node, leaf0, first, n_levels, root, shift, lam, position
             fail = np.inf if level == 0 else smallest_lane(node, first[level - 1] + i, FAIL)
             if alpha != np.inf and alpha != ABSENT:
                 if level == 0:
-                    fail = certify_lanes(leaf, leaf0 + i, best, lam)
+                    fail = certify_lanes(leaf, tree.leaf0 + i, best, lam)
                 else:
                     fail = min(fail, certify_lanes(node, first[level - 1] + i, best, lam))
             out[FAIL, lane] = fail
 
 
-def check_tree(
-    leaf: FloatArray, node: FloatArray, leaf0: int, first: IntArray, root: int, n: int, shift: int, lam: float
-) -> None:
+def check_tree(tree: Tree, n: int, lam: float) -> None:
     """Assert that every node's winner is right at lam and its certificate no longer than its children's. O(n)."""
-    fan = 1 << shift
-    leaves, levels = tree_shape(n, shift)
-    keys = leaf[leaf0 : leaf0 + leaves, :, :fan]
+    node, first, root, fan = tree.node, tree.first, tree.root, 1 << tree.shift
+    leaves, levels = tree_shape(n, tree.shift)
+    assert tree.n_levels == len(levels) + 1
+    keys = tree.leaf[tree.leaf0 : tree.leaf0 + leaves, :, :fan]
     winner = np.arange(leaves * fan).reshape(leaves, fan)
     fail = np.full((leaves, fan), np.inf)
     assert (keys[:, KEY_ALPHA].ravel()[n:] == ABSENT).all()

@@ -1,4 +1,4 @@
-"""CUCB's exact decisions in sublinear time for laminar matroids (DESIGN ideas A and E).
+"""CUCB's exact decisions in sublinear time for laminar matroids (docs/theory.md, A and E).
 
 The base B is kept outside nested kinetic tournaments (`engines.laminar.tree`) whose gates are shut exactly at the
 FULL families, those with as many base arms as their capacity. The winner at the top of a full family, its
@@ -43,16 +43,21 @@ import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.compiled.lanes import ABSENT, LANES
+from semibandit.engines.answer import N_CAME, arms_in, new_answer
 from semibandit.engines.base import CompiledEngine
+from semibandit.engines.kernels import implement_engine
 from semibandit.engines.kinetic.tournament import FAIL, KEY_ALPHA, KEY_BETA, WINNER
+from semibandit.engines.laminar.families import binding_families
 from semibandit.engines.laminar.rounds import (
-    BASE,
     GONE,
     IN_BASE,
-    N_ADDED,
-    N_BASE,
-    N_REMOVED,
     LaminarKineticState,
+    laminar_remove,
+    laminar_restore,
+    laminar_select,
+    laminar_touch,
+    laminar_touch_all,
+    laminar_touch_many,
 )
 from semibandit.engines.laminar.tree import (
     A_GATE,
@@ -74,7 +79,16 @@ from semibandit.engines.laminar.tree import (
 )
 from semibandit.errors import ParameterError
 from semibandit.matroids import Laminar, Matroid
-from semibandit.paper.dynamic.laminar import _thin
+
+implement_engine(
+    LaminarKineticState,
+    laminar_select,
+    laminar_touch,
+    touch_many=laminar_touch_many,
+    touch_all=laminar_touch_all,
+    remove=laminar_remove,
+    restore=laminar_restore,
+)
 
 
 def _check_tree(tree: Any, lam: float) -> None:
@@ -144,18 +158,20 @@ class LaminarKineticEngine(CompiledEngine):
         super().__init__(matroid, records)
         if fanout not in (2, 4, 8, 16):
             raise ParameterError(f"fanout must be 2, 4, 8 or 16, got {fanout}")
-        # Copies, because kernels are compiled once more for read-only arrays.
-        home, parent, capacity = _thin(matroid._leaf.copy(), matroid._parent.copy(), matroid._capacity.copy())
+        home, parent, capacity = binding_families(matroid)
         tree = new_tree(home, parent, capacity, fanout)
         rank = matroid.rank
         state = LaminarKineticState(
             recs=self._recs,
-            **tree._asdict(),
+            tree=tree,
+            answer=new_answer(rank),
             bar=np.zeros((len(tree.family), 2)),
-            arms=np.zeros((5, rank), dtype=np.int64),
-            weight=np.zeros((2, rank)),
-            meta=np.array([fanout.bit_length() - 1, 0, 0, 0, 0], dtype=np.int64),
+            round_now=np.zeros(1, dtype=np.int64),
             lam=np.zeros(1),
+            found=np.zeros(rank, dtype=np.int64),
+            found_weight=np.zeros(rank),
+            spare_arm=np.zeros(rank, dtype=np.int64),
+            spare_weight=np.zeros(rank),
         )
         self._loop: npt.NDArray[np.bool_] = capacity[home] == 0
         slot = tree.place & SLOT_MASK
@@ -171,21 +187,20 @@ class LaminarKineticEngine(CompiledEngine):
         super()._restore(ids[~self._loop[ids]])
 
     def _check(self) -> None:
-        s = self._state
-        _check_tree(s, float(s.lam[0]))
-        base = s.arms[BASE, : s.meta[N_BASE]]
-        assert s.meta[N_ADDED] == 0 and s.meta[N_REMOVED] == 0
-        assert (np.diff(base) > 0).all() and self.matroid.is_independent(base)
+        tree = self._state.tree
+        _check_tree(tree, float(self._state.lam[0]))
+        base = arms_in(self._state.answer)
+        assert self._state.answer.size[N_CAME] == 0 and self.matroid.is_independent(base)
         gone = self._is_deleted(np.arange(self.n_arms)) | self._loop
         expected = self._recs[:, [ALPHA, BETA]].copy()
         expected[base] = ABSENT, IN_BASE
         assert not gone[base].any()
         expected[gone] = ABSENT, GONE
-        slot = s.place & SLOT_MASK
-        assert np.array_equal(s.leaf[slot >> 4, :, slot & 15], expected)
-        used = np.bincount(s.place[base] >> SLOT_BITS, minlength=len(s.family))
+        slot = tree.place & SLOT_MASK
+        assert np.array_equal(tree.leaf[slot >> 4, :, slot & 15], expected)
+        used = np.bincount(tree.place[base] >> SLOT_BITS, minlength=len(tree.family))
         for f in range(len(used) - 1, 0, -1):
-            used[s.family[f, PARENT]] += used[f]
-        assert np.array_equal(used[1:], s.family[1:, USED])
-        is_open = s.link[s.family[1:, GATE], LAST] == 1
-        assert np.array_equal(is_open, used[1:] < s.family[1:, CAPACITY])
+            used[tree.family[f, PARENT]] += used[f]
+        assert np.array_equal(used[1:], tree.family[1:, USED])
+        is_open = tree.link[tree.family[1:, GATE], LAST] == 1
+        assert np.array_equal(is_open, used[1:] < tree.family[1:, CAPACITY])

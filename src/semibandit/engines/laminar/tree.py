@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.jit import inline_kernel, kernel, njit
+from semibandit.arms import IntArray
+from semibandit.compiled.handle import Floats3, Ints1, Ints2, Whole
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import (
     ABSENT,
     LANES,
@@ -49,7 +50,7 @@ NOTHING, SAME = -1, -2
 
 
 class NestedTree(NamedTuple):
-    """The fields of a tree; kernels take this or any larger state that has them.
+    """The tournaments of all families in one tree of ``1 << shift`` children a node.
 
     A slot of `leaf` holds (alpha, beta) of its arm, alpha = ABSENT for an arm that does not take part. In `node`
     children come before parents and the last node is over everything; `link` joins nodes. `family` is the table
@@ -57,22 +58,23 @@ class NestedTree(NamedTuple):
     `queue` is scratch for one entry a node.
     """
 
-    leaf: FloatArray
-    node: FloatArray
-    link: IntArray
-    family: IntArray
-    place: IntArray
-    arm_of: IntArray
-    queue: IntArray
+    leaf: Floats3
+    node: Floats3
+    link: Ints2
+    family: Ints2
+    place: Ints1
+    arm_of: Ints1
+    queue: Ints1
+    shift: Whole
 
 
-@njit
+@inline_kernel
 def _in_one_block(at, n):
     """The first number from `at` on at which n <= LANES numbers lie in one block."""
     return at if (at & 15) + n <= LANES else (at + LANES) & -LANES
 
 
-@njit
+@kernel
 def _place_slots(family, n_own):
     """Give every family its slots; returns how many there are. Changes `family`. O(F)."""
     at = 0
@@ -84,16 +86,16 @@ def _place_slots(family, n_own):
     return at
 
 
-@njit
-def _place_nodes(family, n_own, n_inner, link, shift):
+@kernel
+def _place_nodes(family, n_own, n_inner, link, next_gate, shift):
     """Place every family's nodes, inner families first, and join them. O(nodes).
 
-    Changes `family` and `link`; with an empty `link` only counts. Returns the number of nodes.
+    Changes `family` and `link`; with an empty `link` only counts. Returns the number of nodes. `next_gate` is scratch
+    for one entry a family.
     """
     real = link.shape[0] > 0
     fan = 1 << shift
     n_families = family.shape[0]
-    next_gate = np.empty(n_families, np.int64)
     at = 0
     for f in range(n_families - 1, -1, -1):
         # First the nodes over the family's own slots with the gates of the families inside, then what is above.
@@ -150,9 +152,10 @@ def new_tree(home: IntArray, parent: IntArray, capacity: IntArray, fanout: int) 
     n_own = np.bincount(home + 1, minlength=n_families).astype(np.int64)
     n_inner = np.bincount(parent + 1, minlength=n_families).astype(np.int64)
     n_slots = int(_place_slots(family, n_own))
-    n_nodes = int(_place_nodes(family, n_own, n_inner, np.zeros((0, 4), dtype=np.int64), shift))
+    next_gate = np.zeros(n_families, dtype=np.int64)
+    n_nodes = int(_place_nodes(family, n_own, n_inner, np.zeros((0, 4), dtype=np.int64), next_gate, shift))
     link = np.zeros((n_nodes, 4), dtype=np.int64)
-    _place_nodes(family, n_own, n_inner, link, shift)
+    _place_nodes(family, n_own, n_inner, link, next_gate, shift)
     by_family = np.argsort(home, kind="stable").astype(np.int64)
     first = np.cumsum(n_own) - n_own
     slot = np.arange(n_arms) + np.repeat(family[:, SLOT0] - first, n_own)
@@ -163,7 +166,7 @@ def new_tree(home: IntArray, parent: IntArray, capacity: IntArray, fanout: int) 
     leaf = np.zeros((-(-n_slots // LANES), 2, LANES))
     leaf[:, KEY_ALPHA] = ABSENT
     node = np.zeros((-(-n_nodes // LANES), 4, LANES))
-    return NestedTree(leaf, node, link, family, place, arm_of, np.zeros(n_nodes, dtype=np.int64))
+    return NestedTree(leaf, node, link, family, place, arm_of, np.zeros(n_nodes, dtype=np.int64), shift)
 
 
 @inline_kernel
@@ -323,13 +326,13 @@ def _climb(node, link, v, shown, lam):
 
 
 @inline_kernel
-def set_key(tree, shift, arm, alpha, beta, lam):
+def set_key(tree, arm, alpha, beta, lam):
     """Give the slot of `arm` a new key. Changes it and nodes above. O(LANES log K) a level, often O(1)."""
     slot, f = tree.place[arm] & SLOT_MASK, tree.place[arm] >> SLOT_BITS
     tree.leaf[slot >> 4, KEY_ALPHA, slot & 15] = alpha
     tree.leaf[slot >> 4, KEY_BETA, slot & 15] = beta
     row = tree.family[f]
-    v = row[LEAF0] + min((slot >> shift) - (row[SLOT0] >> shift), row[N_LEAVES] - 1)
+    v = row[LEAF0] + min((slot >> tree.shift) - (row[SLOT0] >> tree.shift), row[N_LEAVES] - 1)
     out, lane = tree.node[v >> 4], v & 15
     winner = int(out[WINNER, lane])
     w, top = alpha + lam * beta, weight_at(tree.node, v, lam)

@@ -28,9 +28,6 @@ from semibandit.engines.base import Engine
 from semibandit.engines.kernels import add_rewards, check_feedback
 from semibandit.engines.layers.remembered_oracle import RememberedOracle
 from semibandit.engines.order.two_runs import (
-    LIMIT,
-    N_TOUCHED,
-    START,
     check_two_runs,
     list_by_handle,
     new_two_runs,
@@ -52,7 +49,7 @@ MOST_SKIPPED = 64
 
 
 @kernel
-def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms):
+def heat(flag, touched, n_touched, present, is_loop, layer, missing, hot, n_hot, arms):
     """Note that the weights of `arms` changed: present ones must be sorted again and are hot, but loops are no use.
 
     Returns how many arms are hot. Changes all but `present`, `is_loop` and `arms`. O(number of arms).
@@ -68,8 +65,8 @@ def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms
             continue
         if flag[arm] == 0:
             flag[arm] = 1
-            touched[meta[N_TOUCHED]] = arm
-            meta[N_TOUCHED] += 1
+            touched[n_touched[0]] = arm
+            n_touched[0] += 1
         if layer[arm] >= 0:
             missing[layer[arm]] += 1
         layer[arm] = HOT
@@ -173,7 +170,7 @@ class HotColdEngine(Engine):
         n_hot = heat(
             runs.flag,
             runs.touched,
-            runs.meta,
+            runs.n_touched,
             self._present,
             self._is_loop,
             self._layer,
@@ -188,11 +185,11 @@ class HotColdEngine(Engine):
 
     def _resort(self, ids: IntArray) -> None:
         """These arms must find a new place in the order at the next epoch."""
-        meta, flag = self._runs.meta, self._runs.flag
+        n_touched, flag = self._runs.n_touched, self._runs.flag
         new = ids[(flag[ids] == 0) & ~self._is_loop[ids]]
         flag[new] = 1
-        self._runs.touched[meta[N_TOUCHED] : meta[N_TOUCHED] + len(new)] = new
-        meta[N_TOUCHED] += len(new)
+        self._runs.touched[n_touched[0] : n_touched[0] + len(new)] = new
+        n_touched[0] += len(new)
 
     def _remove(self, ids: IntArray) -> None:
         self._resort(ids)
@@ -271,7 +268,7 @@ class HotColdEngine(Engine):
         self._weigh_layers()
         before = self.oracle_calls
         update_by_handle(self._runs_handle, self._recs, lam)
-        self._listed[0], self._listed[1], self._listed[2] = self._runs.meta[START], 0, 0
+        self._listed[0], self._listed[1], self._listed[2] = self._runs.start[0], 0, 0
         if self._any_left:
             self._layer[:] = COLD
             self._layer[~self._present] = GONE
@@ -298,7 +295,7 @@ class HotColdEngine(Engine):
             self._skip -= 1
         elif self._served > 0 and self._may_skip:
             call = LOOK_COST if self._memory is None else CALL_COST
-            sorting = ARM_COST * float(self._runs.meta[LIMIT])
+            sorting = ARM_COST * float(self._runs.limit[0])
             full = self._served * (FULL_COST + sorting + call * self._full_calls)
             spent = call * (self._spent_calls + self.oracle_calls)
             if self._served * ROUND_COST + len(self._layers) * LAYER_COST + spent > full:

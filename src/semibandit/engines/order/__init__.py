@@ -1,0 +1,7 @@
+"""Arms in order of weight, kept from one round to the next: the family of structures that greedy walks along.
+
+Both keep the same promise: arms are told of as they are touched, and an update makes the order right for a new lam.
+
+kept      one order, all of it repaired at every update: O(K) a round, for engines that look at everything anyway
+two_runs  a long run that rests and a short one with the arms that moved: O(sqrt(D K)) a round while lam stands still
+"""

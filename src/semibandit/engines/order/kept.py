@@ -14,16 +14,15 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, FloatArray
 from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1
 from semibandit.compiled.jit import kernel
-
-N_KEPT, N_PENDING, SEEN_LAM_SET = 0, 1, 2
+from semibandit.compiled.sorting import merge_sort
 
 
 class KeptOrder(NamedTuple):
     """Arms by (weight descending, id ascending) with their weight parts beside them.
 
-    `order`, `alpha`, `beta`, `weight` hold the `meta[N_KEPT]` present arms; `pending` lists
-    `meta[N_PENDING]` arms whose record changed since (`flag` != 0), in no order. `present` is false for
-    deleted arms. The other arrays are scratch space. `lam[0]` is the query of the kept weights.
+    `order`, `alpha`, `beta`, `weight` hold the `n_kept[0]` present arms; `pending` lists `n_pending[0]` arms whose
+    record changed since (`flag` != 0), in no order. `present` is false for deleted arms. `lam[0]` is the query of the
+    kept weights, NaN before the first. The other arrays are scratch space.
     """
 
     order: Ints1
@@ -35,7 +34,8 @@ class KeptOrder(NamedTuple):
     present: Flags1
     scratch_arm: Ints1
     scratch_weight: Floats1
-    meta: Ints1
+    n_kept: Ints1
+    n_pending: Ints1
     lam: Floats1
 
 
@@ -51,8 +51,9 @@ def new_kept_order(n_arms: int) -> KeptOrder:
         present=np.ones(n_arms, dtype=np.bool_),
         scratch_arm=np.zeros(n_arms, dtype=np.int64),
         scratch_weight=np.zeros(n_arms),
-        meta=np.array([0, n_arms, 0], dtype=np.int64),
-        lam=np.zeros(1),
+        n_kept=np.zeros(1, dtype=np.int64),
+        n_pending=np.array([n_arms], dtype=np.int64),
+        lam=np.full(1, np.nan),
     )
 
 
@@ -61,75 +62,41 @@ def kept_touch(kept, arm):
     """Remember that `arm` must be re-sorted (also when it appears or disappears). O(1)."""
     if kept.flag[arm] == 0:
         kept.flag[arm] = 1
-        kept.pending[kept.meta[N_PENDING]] = arm
-        kept.meta[N_PENDING] += 1
+        kept.pending[kept.n_pending[0]] = arm
+        kept.n_pending[0] += 1
 
 
 @kernel
-def merge_sort(weight, arm, n, spare_weight, spare_arm):
-    """Sort (weight[:n], arm[:n]) by weight descending, id ascending; bottom-up, in place, O(n log n)."""
-    if n < 2:
-        return
-    run = n if n <= 24 else 8
-    for first in range(0, n, run):
-        last = min(first + run, n)
-        for i in range(first + 1, last):
-            w, a = weight[i], arm[i]
-            j = i - 1
-            while j >= first and (weight[j] < w or (weight[j] == w and arm[j] > a)):
-                weight[j + 1] = weight[j]
-                arm[j + 1] = arm[j]
-                j -= 1
-            weight[j + 1] = w
-            arm[j + 1] = a
-    while run < n:
-        for first in range(0, n, 2 * run):
-            mid = min(first + run, n)
-            last = min(first + 2 * run, n)
-            i, j, o = first, mid, first
-            while i < mid and j < last:
-                if weight[i] > weight[j] or (weight[i] == weight[j] and arm[i] < arm[j]):
-                    spare_weight[o] = weight[i]
-                    spare_arm[o] = arm[i]
-                    i += 1
-                else:
-                    spare_weight[o] = weight[j]
-                    spare_arm[o] = arm[j]
-                    j += 1
-                o += 1
-            while i < mid:
-                spare_weight[o] = weight[i]
-                spare_arm[o] = arm[i]
-                i += 1
-                o += 1
-            while j < last:
-                spare_weight[o] = weight[j]
-                spare_arm[o] = arm[j]
-                j += 1
-                o += 1
-        for i in range(n):
-            weight[i] = spare_weight[i]
-            arm[i] = spare_arm[i]
-        run *= 2
+def kept_remove(kept, arms):
+    """These present, distinct arms are deleted. O(1) each."""
+    for i in range(arms.shape[0]):
+        kept_touch(kept, arms[i])
+        kept.present[arms[i]] = False
+
+
+@kernel
+def kept_restore(kept, arms):
+    """These deleted, distinct arms are back. O(1) each."""
+    for i in range(arms.shape[0]):
+        kept_touch(kept, arms[i])
+        kept.present[arms[i]] = True
 
 
 @kernel
 def kept_sort(kept, recs, lam):
     """Bring the order up to date with the records and `lam`. Changes everything in `kept`."""
     order, alpha, beta, weight = kept.order, kept.alpha, kept.beta, kept.weight
-    meta, flag = kept.meta, kept.flag
-    n_pending = meta[N_PENDING]
-    same_lam = meta[SEEN_LAM_SET] == 1 and lam == kept.lam[0]
+    flag, n_kept, n_pending = kept.flag, kept.n_kept[0], kept.n_pending[0]
+    same_lam = lam == kept.lam[0]
     if same_lam and n_pending == 0:
         return
-    meta[SEEN_LAM_SET] = 1
     kept.lam[0] = lam
 
     n = 0
     moves = 0
-    budget = 8 * meta[N_KEPT] + 64
+    budget = 8 * n_kept + 64
     repaired = True
-    for i in range(meta[N_KEPT]):
+    for i in range(n_kept):
         arm = order[i]
         if flag[arm] != 0:
             continue
@@ -165,8 +132,8 @@ def kept_sort(kept, recs, lam):
             pending[m] = arm
             scratch_weight[m] = recs[arm, ALPHA] + lam * recs[arm, BETA]
             m += 1
-    meta[N_PENDING] = 0
-    meta[N_KEPT] = n + m
+    kept.n_pending[0] = 0
+    kept.n_kept[0] = n + m
     if m == 0:
         return
     # The tail of `weight` is free space for the merge sort of the touched arms.
@@ -191,7 +158,7 @@ def kept_sort(kept, recs, lam):
 
 def check_kept_order(kept: KeptOrder, recs: FloatArray) -> None:
     """Assert the invariants of a kept order. O(K)."""
-    n, n_pending = int(kept.meta[N_KEPT]), int(kept.meta[N_PENDING])
+    n, n_pending = int(kept.n_kept[0]), int(kept.n_pending[0])
     order = kept.order[:n]
     assert len(np.unique(order)) == n
     pending = kept.pending[:n_pending]
@@ -201,9 +168,8 @@ def check_kept_order(kept: KeptOrder, recs: FloatArray) -> None:
     assert np.array_equal(kept.alpha[:n][settled], recs[order[settled], ALPHA])
     assert np.array_equal(kept.beta[:n][settled], recs[order[settled], BETA])
     w = kept.weight[:n]
-    if kept.meta[SEEN_LAM_SET] == 1:
-        expected = kept.alpha[:n] + kept.lam[0] * kept.beta[:n]
-        assert np.array_equal(w, expected)
+    if n > 0:
+        assert np.array_equal(w, kept.alpha[:n] + kept.lam[0] * kept.beta[:n])
     assert all(w[i] > w[i + 1] or (w[i] == w[i + 1] and order[i] < order[i + 1]) for i in range(n - 1))
     known = np.zeros(len(kept.flag), dtype=np.bool_)
     known[order] = True

@@ -3,7 +3,7 @@
 While lam stands still only touched arms have other weights. They leave the long run, where they are only marked, and
 are sorted into the short one; who wants the heaviest arms merges the two runs as far as needed. When the short run has
 grown to about sqrt(2 D K) arms it is merged into the long one, so that n touched arms a round cost
-O(n log n + sqrt(D K)) amortised in place of the O(K) of `kept_order`. A new lam costs O(K) and the inversions it makes.
+O(n log n + sqrt(D K)) amortised in place of the O(K) of `order.kept`. A new lam costs O(K) and the inversions it makes.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1, opener
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import sort_keys
 
-# Entries of `meta`: lengths of the runs, of the list of touched arms; whether there is an order yet; the longest that
-# the short run may become; where in the long run the first arm is that counts.
-N_LONG, N_SHORT, N_TOUCHED, BUILT, LIMIT, START = range(6)
-
 # Values of `place`.
 NOWHERE, LONG, SHORT = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
 class TwoRuns(NamedTuple):
-    """`arm[:meta[N_LONG]]`, heaviest first, with its weights; only arms with ``place == LONG`` count.
+    """``arm[:n_long[0]]``, heaviest first, with its weights; only arms with ``place == LONG`` count.
 
-    `short_arm[:meta[N_SHORT]]` the same for all arms with ``place == SHORT``. `touched` lists arms whose record changed
-    since (`flag` != 0), in no order. `present` is false for deleted arms. `lam[0]` is the query of the weights. The
-    rest is scratch.
+    The first of these is at `start[0]`. ``short_arm[:n_short[0]]`` the same for all arms with ``place == SHORT``, of
+    which at most `limit[0]` stay there. ``touched[:n_touched[0]]`` lists arms whose record changed since (`flag` != 0),
+    in no order. `present` is false for deleted arms. `lam[0]` is the query of the weights, `built[0]` false before
+    there is an order. The rest is scratch.
     """
 
     arm: Ints1
@@ -45,12 +42,18 @@ class TwoRuns(NamedTuple):
     spare_arm: Ints1
     spare_weight: Floats1
     bins: Ints1
-    meta: Ints1
+    n_long: Ints1
+    n_short: Ints1
+    n_touched: Ints1
+    start: Ints1
+    built: Flags1
+    limit: Ints1
     lam: Floats1
 
 
 def new_two_runs(n_arms: int, rank: int) -> TwoRuns:
     """Runs without any order yet; the first `runs_update` makes one of all arms. O(K)."""
+    n_long, n_short, n_touched, start = (np.zeros(1, dtype=np.int64) for _ in range(4))
     return TwoRuns(
         arm=np.zeros(n_arms, dtype=np.int64),
         weight=np.zeros(n_arms),
@@ -63,7 +66,12 @@ def new_two_runs(n_arms: int, rank: int) -> TwoRuns:
         spare_arm=np.zeros(n_arms, dtype=np.int64),
         spare_weight=np.zeros(n_arms),
         bins=np.zeros(max(n_arms + 2, 257), dtype=np.int64),
-        meta=np.array([0, 0, 0, 0, math.isqrt(2 * rank * n_arms) + rank, 0], dtype=np.int64),
+        n_long=n_long,
+        n_short=n_short,
+        n_touched=n_touched,
+        start=start,
+        built=np.zeros(1, dtype=np.bool_),
+        limit=np.array([math.isqrt(2 * rank * n_arms) + rank], dtype=np.int64),
         lam=np.zeros(1),
     )
 
@@ -73,16 +81,16 @@ def runs_touch(runs, arm):
     """The record of `arm` changed, or it appeared or disappeared. O(1)."""
     if runs.flag[arm] == 0:
         runs.flag[arm] = 1
-        runs.touched[runs.meta[N_TOUCHED]] = arm
-        runs.meta[N_TOUCHED] += 1
+        runs.touched[runs.n_touched[0]] = arm
+        runs.n_touched[0] += 1
 
 
 @kernel
 def runs_forget(runs):
     """Let the next `runs_update` begin anew, whatever was touched in between. O(K)."""
     runs.flag[:] = 0
-    runs.meta[N_TOUCHED] = 0
-    runs.meta[BUILT] = 0
+    runs.n_touched[0] = 0
+    runs.built[0] = False
 
 
 @kernel
@@ -103,50 +111,50 @@ def _merge(arm, weight, n, new_arm, new_weight, m):
 @kernel
 def _fold(runs):
     """Merge the short run into the long one. O(K)."""
-    arm, weight, place, meta = runs.arm, runs.weight, runs.place, runs.meta
+    arm, weight, place = runs.arm, runs.weight, runs.place
     n = 0
-    for i in range(meta[N_LONG]):
+    for i in range(runs.n_long[0]):
         a = arm[i]
         arm[n], weight[n] = a, weight[i]
         n += 1 if place[a] == LONG else 0
-    m = meta[N_SHORT]
+    m = runs.n_short[0]
     _merge(arm, weight, n, runs.short_arm, runs.short_weight, m)
     for i in range(m):
         place[runs.short_arm[i]] = LONG
-    meta[N_LONG] = n + m
-    meta[N_SHORT] = meta[START] = 0
+    runs.n_long[0] = n + m
+    runs.n_short[0] = runs.start[0] = 0
 
 
 @kernel
 def _build(runs, recs, lam):
     """One run of all present arms at lam. By insertion while that goes well: the old order is nearly right."""
-    arm, weight, place, meta = runs.arm, runs.weight, runs.place, runs.meta
-    if meta[BUILT] == 1:
+    arm, weight, place = runs.arm, runs.weight, runs.place
+    if runs.built[0]:
         _fold(runs)
     else:
         for a in range(arm.shape[0]):
             arm[a] = a
             place[a] = LONG
-        meta[N_LONG] = arm.shape[0]
-        meta[N_SHORT] = meta[START] = 0
+        runs.n_long[0] = arm.shape[0]
+        runs.n_short[0] = runs.start[0] = 0
     n = 0
-    for i in range(meta[N_LONG]):
+    for i in range(runs.n_long[0]):
         a = arm[i]
         if not runs.present[a]:
             place[a] = NOWHERE
             continue
         arm[n] = a
         n += 1
-    for i in range(meta[N_TOUCHED]):
+    for i in range(runs.n_touched[0]):
         a = runs.touched[i]
         runs.flag[a] = 0
         if runs.present[a] and place[a] == NOWHERE:
             place[a] = LONG
             arm[n] = a
             n += 1
-    meta[N_TOUCHED] = 0
-    meta[N_LONG] = n
-    meta[BUILT] = 1
+    runs.n_touched[0] = 0
+    runs.n_long[0] = n
+    runs.built[0] = True
     runs.lam[0] = lam
     budget = 4 * n + 64
     for i in range(n):
@@ -165,17 +173,17 @@ def _build(runs, recs, lam):
 @kernel
 def runs_update(runs, recs, lam):
     """Bring the runs up to date with the records and `lam`. Changes everything in `runs`; see above for the cost."""
-    meta, place, flag = runs.meta, runs.place, runs.flag
-    if meta[BUILT] == 0 or lam != runs.lam[0]:
+    place, flag = runs.place, runs.flag
+    if not runs.built[0] or lam != runs.lam[0]:
         _build(runs, recs, lam)
         return
-    n_touched = meta[N_TOUCHED]
+    n_touched = runs.n_touched[0]
     if n_touched == 0:
         return
     new_arm, new_weight = runs.touched, runs.spare_weight
     short_arm, short_weight = runs.short_arm, runs.short_weight
     n = 0
-    for i in range(meta[N_SHORT]):
+    for i in range(runs.n_short[0]):
         a = short_arm[i]
         short_arm[n], short_weight[n] = a, short_weight[i]
         n += 1 if flag[a] == 0 else 0
@@ -189,22 +197,22 @@ def runs_update(runs, recs, lam):
             new_arm[m] = a
             new_weight[m] = recs[a, ALPHA] + lam * recs[a, BETA]
             m += 1
-    meta[N_TOUCHED] = 0
+    runs.n_touched[0] = 0
     # What lies behind the short run is free, for all arms fit into it.
     sort_keys(new_weight, new_arm, m, short_weight[n:], runs.spare_arm, runs.bins)
     _merge(short_arm, short_weight, n, new_arm, new_weight, m)
-    meta[N_SHORT] = n + m
-    if n + m > meta[LIMIT]:
+    runs.n_short[0] = n + m
+    if n + m > runs.limit[0]:
         _fold(runs)
-    while meta[START] < meta[N_LONG] and place[runs.arm[meta[START]]] != LONG:
-        meta[START] += 1
+    while runs.start[0] < runs.n_long[0] and place[runs.arm[runs.start[0]]] != LONG:
+        runs.start[0] += 1
 
 
 @inline_kernel
 def runs_next(runs, i, j):
     """The heaviest of what comes from entry i of the long run and entry j of the short one on: (arm, next i, next j),
-    -1 when there is none. Begin at i = meta[START], j = 0. O(1) amortised."""
-    n_long, n_short = runs.meta[N_LONG], runs.meta[N_SHORT]
+    -1 when there is none. Begin at i = start[0], j = 0. O(1) amortised."""
+    n_long, n_short = runs.n_long[0], runs.n_short[0]
     while i < n_long and runs.place[runs.arm[i]] != LONG:
         i += 1
     if i < n_long:
@@ -232,7 +240,7 @@ def update_by_handle(handle, recs, lam):
 def list_by_handle(handle, at, out, wanted):
     """List arms, heaviest first, in `out` until there are `wanted` or no more; how many there are then.
 
-    `at` says how far the last call came: places in both runs and number of arms, (meta[START], 0, 0) at first. For
+    `at` says how far the last call came: places in both runs and number of arms, (start[0], 0, 0) at first. For
     runs that were not updated since. Changes `at` and `out`. O(new arms)."""
     runs = open_runs(handle)
     i, j, n = at[0], at[1], at[2]
@@ -248,13 +256,13 @@ def list_by_handle(handle, at, out, wanted):
 
 def check_two_runs(runs: TwoRuns, recs: FloatArray) -> None:
     """Assert the invariants of two runs. O(K)."""
-    n_touched = int(runs.meta[N_TOUCHED])
+    n_touched = int(runs.n_touched[0])
     touched = runs.touched[:n_touched]
     assert (runs.flag[touched] == 1).all() and runs.flag.sum() == n_touched == len(np.unique(touched))
-    if runs.meta[BUILT] == 0:
+    if not runs.built[0]:
         return
-    assert (runs.place[runs.arm[: runs.meta[START]]] != LONG).all()
-    long, short = runs.arm[: runs.meta[N_LONG]], runs.short_arm[: runs.meta[N_SHORT]]
+    assert (runs.place[runs.arm[: runs.start[0]]] != LONG).all()
+    long, short = runs.arm[: runs.n_long[0]], runs.short_arm[: runs.n_short[0]]
     assert np.array_equal(np.sort(long[runs.place[long] == LONG]), np.flatnonzero(runs.place == LONG))
     assert np.array_equal(np.sort(short), np.flatnonzero(runs.place == SHORT))
     for arms, weights in ((long, runs.weight), (short, runs.short_weight)):

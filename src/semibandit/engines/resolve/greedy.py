@@ -12,20 +12,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import IntArray
 from semibandit.compiled.handle import Floats2, Ints1
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.order.kept import (
-    N_KEPT,
     KeptOrder,
     check_kept_order,
+    kept_remove,
+    kept_restore,
     kept_sort,
     kept_touch,
     new_kept_order,
 )
-from semibandit.engines.resolve.scan import sort_ids
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 
 
@@ -77,7 +77,7 @@ def _laminar_select(state, lam, out):
     )
     used[:] = 0
     n = 0
-    for i in range(state.kept.meta[N_KEPT]):
+    for i in range(state.kept.n_kept[0]):
         if n == out.shape[0]:
             break
         arm = order[i]
@@ -92,7 +92,7 @@ def _laminar_select(state, lam, out):
             f = parent[f]
         out[n] = arm
         n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -114,7 +114,7 @@ def _graphic_select(state, lam, out):
         root[v] = v
         size[v] = 1
     n = 0
-    for i in range(state.kept.meta[N_KEPT]):
+    for i in range(state.kept.n_kept[0]):
         if n == out.shape[0]:
             break
         arm = order[i]
@@ -128,7 +128,7 @@ def _graphic_select(state, lam, out):
         size[u] += size[v]
         out[n] = arm
         n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -182,7 +182,7 @@ def _transversal_select(state, lam, out):
     mate[:] = -1
     seen[:] = 0
     n = 0
-    for i in range(state.kept.meta[N_KEPT]):
+    for i in range(state.kept.n_kept[0]):
         if n == out.shape[0]:
             break
         arm = order[i]
@@ -193,7 +193,7 @@ def _transversal_select(state, lam, out):
         else:
             for j in range(reached):
                 seen[queue[j]] = DEAD
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -204,9 +204,24 @@ def _greedy_touch(state, arm):
         kept_touch(state.kept, arm)
 
 
-implement_engine(LaminarState, _laminar_select, _greedy_touch)
-implement_engine(GraphicState, _graphic_select, _greedy_touch)
-implement_engine(TransversalState, _transversal_select, _greedy_touch)
+@kernel
+def _greedy_remove(state, arms):
+    """Take present arms out. O(1) each."""
+    kept_remove(state.kept, arms)
+
+
+@kernel
+def _greedy_restore(state, arms):
+    """Put absent arms back. O(1) each."""
+    kept_restore(state.kept, arms)
+
+
+for _state_class, _select in (
+    (LaminarState, _laminar_select),
+    (GraphicState, _graphic_select),
+    (TransversalState, _transversal_select),
+):
+    implement_engine(_state_class, _select, _greedy_touch, remove=_greedy_remove, restore=_greedy_restore)
 
 
 class GreedyEngine(CompiledEngine):
@@ -233,16 +248,6 @@ class GreedyEngine(CompiledEngine):
         else:
             raise TypeError(f"GreedyEngine serves laminar, graphic and transversal matroids, got {matroid!r}")
         self._run_on(self._state)
-
-    def _remove(self, ids: IntArray) -> None:
-        for arm in ids:
-            kept_touch(self._state.kept, int(arm))
-        self._state.kept.present[ids] = False
-
-    def _restore(self, ids: IntArray) -> None:
-        self._state.kept.present[ids] = True
-        for arm in ids:
-            kept_touch(self._state.kept, int(arm))
 
     def _check(self) -> None:
         check_kept_order(self._state.kept, self._recs)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, IntArray
+from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import heap_offer, heap_sink, sort_ids_in_place
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.matroids import Matroid, Partition, Uniform
@@ -38,89 +39,6 @@ class ScanState(NamedTuple):
 
 
 @kernel
-def _sift_down(weight, arm, first, n, i):
-    """Restore the heap whose root is the lightest (of equal weights: the largest id). Changes both arrays."""
-    w = weight[first + i]
-    a = arm[first + i]
-    while True:
-        c = 2 * i + 1
-        if c >= n:
-            break
-        if c + 1 < n:
-            x, y = first + c, first + c + 1
-            if weight[y] < weight[x] or (weight[y] == weight[x] and arm[y] > arm[x]):
-                c += 1
-        if weight[first + c] < w or (weight[first + c] == w and arm[first + c] > a):
-            weight[first + i] = weight[first + c]
-            arm[first + i] = arm[first + c]
-            i = c
-        else:
-            break
-    weight[first + i] = w
-    arm[first + i] = a
-
-
-@kernel
-def _push(weight, arm, first, size, capacity, w, a):
-    """Offer (w, a) to a group's heap; ids arrive ascending, so an equal weight never displaces. New size."""
-    if size < capacity:
-        i = size
-        while i > 0:
-            p = (i - 1) // 2
-            if w < weight[first + p] or (w == weight[first + p] and a > arm[first + p]):
-                weight[first + i] = weight[first + p]
-                arm[first + i] = arm[first + p]
-                i = p
-            else:
-                break
-        weight[first + i] = w
-        arm[first + i] = a
-        return size + 1
-    if w > weight[first]:
-        weight[first] = w
-        arm[first] = a
-        _sift_down(weight, arm, first, capacity, 0)
-    return size
-
-
-@kernel
-def sort_ids(ids, n):
-    """Sort ids[:n] ascending in place: insertion for few, heapsort for many. O(n log n)."""
-    if n <= 32:
-        for i in range(1, n):
-            x = ids[i]
-            j = i - 1
-            while j >= 0 and ids[j] > x:
-                ids[j + 1] = ids[j]
-                j -= 1
-            ids[j + 1] = x
-        return
-    begin = n // 2
-    end = n
-    while end > 1:
-        if begin > 0:
-            begin -= 1
-            x = ids[begin]
-        else:
-            end -= 1
-            x = ids[end]
-            ids[end] = ids[0]
-        i = begin
-        while True:
-            c = 2 * i + 1
-            if c >= end:
-                break
-            if c + 1 < end and ids[c + 1] > ids[c]:
-                c += 1
-            if ids[c] > x:
-                ids[i] = ids[c]
-                i = c
-            else:
-                break
-        ids[i] = x
-
-
-@kernel
 def _scan_select(state, lam, out):
     """One pass over all weights. Changes the heaps and `out`."""
     alpha, beta, group, start, size = state.alpha, state.beta, state.group, state.start, state.size
@@ -133,7 +51,7 @@ def _scan_select(state, lam, out):
         n_arms = alpha.shape[0]
         while k < n_arms and n < capacity:
             if alpha[k] != -np.inf:
-                n = _push(heap_weight, heap_arm, 0, n, capacity, alpha[k] + lam * beta[k], k)
+                n = heap_offer(heap_weight, heap_arm, 0, n, capacity, alpha[k] + lam * beta[k], k)
             k += 1
         if n == capacity:
             bar = heap_weight[0]
@@ -142,7 +60,7 @@ def _scan_select(state, lam, out):
                 if w > bar:
                     heap_weight[0] = w
                     heap_arm[0] = j
-                    _sift_down(heap_weight, heap_arm, 0, capacity, 0)
+                    heap_sink(heap_weight, heap_arm, 0, capacity, 0)
                     bar = heap_weight[0]
         for i in range(n):
             out[i] = heap_arm[i]
@@ -155,13 +73,13 @@ def _scan_select(state, lam, out):
             capacity = start[g + 1] - start[g]
             w = alpha[k] + lam * beta[k]
             if size[g] < capacity or (capacity > 0 and w > heap_weight[start[g]]):
-                size[g] = _push(heap_weight, heap_arm, start[g], size[g], capacity, w, k)
+                size[g] = heap_offer(heap_weight, heap_arm, start[g], size[g], capacity, w, k)
         n = 0
         for g in range(n_groups):
             for i in range(start[g], start[g] + size[g]):
                 out[n] = heap_arm[i]
                 n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 
@@ -173,7 +91,24 @@ def _scan_touch(state, arm):
         state.beta[arm] = state.recs[arm, BETA]
 
 
-implement_engine(ScanState, _scan_select, _scan_touch)
+@kernel
+def _scan_remove(state, arms):
+    """Take present arms out. O(1) each."""
+    for i in range(arms.shape[0]):
+        state.present[arms[i]] = False
+        state.alpha[arms[i]] = -np.inf
+        state.beta[arms[i]] = 0.0
+
+
+@kernel
+def _scan_restore(state, arms):
+    """Put absent arms back with the weights in their records. O(1) each."""
+    for i in range(arms.shape[0]):
+        state.present[arms[i]] = True
+        _scan_touch(state, arms[i])
+
+
+implement_engine(ScanState, _scan_select, _scan_touch, remove=_scan_remove, restore=_scan_restore)
 
 
 class ScanEngine(CompiledEngine):
@@ -204,16 +139,6 @@ class ScanEngine(CompiledEngine):
             heap_arm=np.zeros(int(start[-1]), dtype=np.int64),
         )
         self._run_on(state)
-
-    def _remove(self, ids: IntArray) -> None:
-        self._state.present[ids] = False
-        self._state.alpha[ids] = -np.inf
-        self._state.beta[ids] = 0.0
-
-    def _restore(self, ids: IntArray) -> None:
-        self._state.present[ids] = True
-        self._state.alpha[ids] = self._recs[ids, ALPHA]
-        self._state.beta[ids] = self._recs[ids, BETA]
 
     def _check(self) -> None:
         s: Any = self._state

@@ -24,7 +24,6 @@ from semibandit.compiled.sorting import sort_ids
 from semibandit.engines.base import CompiledEngine, bytes_of
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.order.two_runs import (
-    START,
     TwoRuns,
     check_two_runs,
     new_two_runs,
@@ -130,7 +129,7 @@ def _greedy_select(state, lam, out):
     mate, seen, queue = state.mate, state.seen, state.queue
     mate[:] = -1
     seen[:] = 0
-    i, j = runs.meta[START], 0
+    i, j = runs.start[0], 0
     n, stamp = 0, 0
     while n < out.shape[0]:
         arm, i, j = runs_next(runs, i, j)

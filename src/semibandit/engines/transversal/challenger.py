@@ -29,9 +29,9 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.compiled.handle import Floats2, Ints1, make_handle
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
-from semibandit.engines.resolve.scan import sort_ids
 from semibandit.engines.transversal.check import check_challenger
 from semibandit.engines.transversal.matching import (
     ABSENT,
@@ -185,7 +185,7 @@ def _write_sorted(host, flag, right, lists, meta, out):
             flag[arm] |= IN_SORTED
             came[m] = arm
             m += 1
-    sort_ids(came, m)
+    sort_ids_in_place(came, m)
     n, j = 0, 0
     for i in range(n_old):
         arm = lists[SORTED, i]
@@ -208,7 +208,7 @@ def _write_sorted(host, flag, right, lists, meta, out):
                 flag[right[r, MATE]] |= IN_SORTED
                 out[n] = right[r, MATE]
                 n += 1
-        sort_ids(out, n)
+        sort_ids_in_place(out, n)
     for i in range(n):
         lists[SORTED, i] = out[i]
     meta[N_SORTED] = n

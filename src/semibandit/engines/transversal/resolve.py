@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from semibandit.engines.order.kept import merge_sort
+from semibandit.compiled.sorting import merge_sort
 from semibandit.engines.transversal.matching import (
     BOUND,
     BOUND_ARM,

@@ -1,0 +1,131 @@
+"""The answer of the last round, ascending, and what came and went since: a round writes D ids and sorts only the new.
+
+An engine says which arms come (`answer_came`) and which go (`answer_went`) as it changes its base, in any order; at the
+end of the round `write_answer` brings the list up to date and copies it out. Between two calls of `write_answer` an arm
+goes at most once, and only if it was in the answer then; it may come after it went, but does not go again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from semibandit.arms import IntArray
+from semibandit.compiled.handle import Ints1
+from semibandit.compiled.jit import inline_kernel
+from semibandit.compiled.sorting import sort_ids
+
+# Entries of `size`: arms listed (those that went included), how many came, how many went.
+N_LISTED, N_CAME, N_WENT = range(3)
+
+
+class Answer(NamedTuple):
+    """``listed[: size[N_LISTED]]`` is the last answer, ascending; ``came[: size[N_CAME]]`` what came since.
+
+    An arm that went is still listed, as its complement ``~arm`` (negative), so that the order stays known. `spare` and
+    `bins` are scratch of the sort.
+    """
+
+    listed: Ints1
+    came: Ints1
+    size: Ints1
+    spare: Ints1
+    bins: Ints1
+
+
+def new_answer(rank: int) -> Answer:
+    """An empty answer of at most `rank` arms. O(rank)."""
+    listed, came, spare = (np.zeros(rank, dtype=np.int64) for _ in range(3))
+    return Answer(listed, came, np.zeros(3, dtype=np.int64), spare, np.zeros(257, dtype=np.int64))
+
+
+@inline_kernel
+def answer_came(answer, arm):
+    """Note an arm that comes into the base; its place in `came` until the round ends. O(1)."""
+    n = answer.size[N_CAME]
+    answer.came[n] = arm
+    answer.size[N_CAME] = n + 1
+    return n
+
+
+@inline_kernel
+def answer_went(answer, arm):
+    """Note that an arm of the last answer goes. O(log D)."""
+    listed = answer.listed
+    lo, size = 0, answer.size[N_LISTED]
+    while size > 1:
+        half = size >> 1
+        middle = listed[lo + half]
+        lo += half if (middle if middle >= 0 else ~middle) <= arm else 0
+        size -= half
+    went_at(answer, lo)
+
+
+@inline_kernel
+def went_at(answer, i):
+    """`answer_went` for the arm at place i of `listed`. O(1)."""
+    answer.listed[i] = ~answer.listed[i]
+    answer.size[N_WENT] += 1
+
+
+@inline_kernel
+def all_went(answer):
+    """Note that every arm of the last answer goes. O(1)."""
+    answer.size[N_LISTED] = 0
+    answer.size[N_WENT] = 0
+
+
+@inline_kernel
+def is_answer(answer, arms):
+    """Whether `arms` is the very answer of the last round, in order, with nothing changed since. O(D)."""
+    if arms.shape[0] != answer.size[N_LISTED]:
+        return False
+    other = False
+    for i in range(arms.shape[0]):  # without a way out, so that it runs in vector registers
+        other |= arms[i] != answer.listed[i]
+    return not other
+
+
+@inline_kernel
+def write_answer(answer, out):
+    """Bring the list up to date and copy it to `out`; how many arms there are. O(D + s log K) for s that came."""
+    listed, came, size = answer.listed, answer.came, answer.size
+    n_listed, n_came = size[N_LISTED], size[N_CAME]
+    if n_came == 0 and size[N_WENT] == 0:
+        for i in range(n_listed):
+            out[i] = listed[i]
+        return n_listed
+    sort_ids(came, n_came, answer.spare, answer.bins)
+    a, n = 0, 0
+    for i in range(n_listed):
+        arm = listed[i]
+        if arm < 0:
+            continue
+        while a < n_came and came[a] < arm:
+            out[n] = came[a]
+            a += 1
+            n += 1
+        out[n] = arm
+        n += 1
+    while a < n_came:
+        out[n] = came[a]
+        a += 1
+        n += 1
+    for i in range(n):
+        listed[i] = out[i]
+    size[N_LISTED] = n
+    size[N_CAME] = 0
+    size[N_WENT] = 0
+    return n
+
+
+def arms_in(answer: Answer) -> IntArray:
+    """The arms of the answer with what came and went, ascending. O(D). For tests."""
+    n_listed, n_came, n_went = (int(n) for n in answer.size)
+    listed = answer.listed[:n_listed]
+    names = np.where(listed >= 0, listed, ~listed)
+    assert (np.diff(names) > 0).all() and (listed < 0).sum() == n_went
+    arms = np.sort(np.concatenate([listed[listed >= 0], answer.came[:n_came]]))
+    assert (np.diff(arms) > 0).all()
+    return arms
