@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from semibandit.engines import resolve_engine
-from semibandit.engines.graphic.adaptive import (
-    AdaptiveEngine,
-    ChallengerEngine,
-    HotColdEngine,
-    PrimEngine,
+from semibandit.engines.graphic.check import check_edges
+from semibandit.engines.graphic.edges import COLD, HOT, STATUS, new_edges, reweigh_cold, set_status
+from semibandit.engines.graphic.engine import (
+    GraphicAdaptiveEngine,
+    GraphicChallengerEngine,
+    GraphicHotColdEngine,
+    GraphicPrimEngine,
 )
-from semibandit.engines.graphic.rows import HOT, check_rows, new_rows, put, reweigh_rows
-from semibandit.engines.graphic.state import CHALLENGER, HOT_COLD, MODE, PRIM, components, parallel_arms
+from semibandit.engines.graphic.state import components, parallel_arms
 from semibandit.environments import Bernoulli, UniformNoise
 from semibandit.errors import ArmError, MatroidError
 from semibandit.matroids import Graphic, Uniform
 from support.engine_loop import EngineLoop
 
-PARTS = (ChallengerEngine, HotColdEngine, PrimEngine, AdaptiveEngine)
+ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicPrimEngine, GraphicAdaptiveEngine)
 
 
 def random_graph(rng: np.random.Generator, small: bool) -> Graphic:
@@ -136,20 +137,20 @@ class History:
 @pytest.mark.parametrize("part", range(8))
 def test_lockstep_small(part: int) -> None:
     for seed in range(34 * part, 34 * part + 34):
-        History(seed, True, PARTS, check=True).run(16)
+        History(seed, True, ENGINES, check=True).run(16)
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("part", range(4))
 def test_lockstep_medium(part: int) -> None:
     for seed in range(1000 + 12 * part, 1000 + 12 * part + 12):
-        History(seed, False, PARTS, check=False).run(60)
+        History(seed, False, ENGINES, check=False).run(60)
 
 
 @pytest.mark.slow
 def test_lockstep_many() -> None:
     for seed in range(2000, 2300):
-        History(seed, seed % 2 == 0, PARTS, check=True).run(60)
+        History(seed, seed % 2 == 0, ENGINES, check=True).run(60)
 
 
 def kruskal(weights: Any, edges: Any, n: int) -> list[int]:
@@ -164,7 +165,7 @@ def kruskal(weights: Any, edges: Any, n: int) -> list[int]:
     return sorted(base)
 
 
-@pytest.mark.parametrize("make", PARTS)
+@pytest.mark.parametrize("make", ENGINES)
 def test_against_the_definition(make: Any) -> None:
     rng = np.random.default_rng(5)
     edges = rng.integers(0, 12, size=(60, 2))
@@ -180,7 +181,7 @@ def test_against_the_definition(make: Any) -> None:
         assert engine.base().tolist() == kruskal(weights, edges, 12)
 
 
-@pytest.mark.parametrize("make", PARTS)
+@pytest.mark.parametrize("make", ENGINES)
 def test_tiny_graphs_and_loops(make: Any) -> None:
     one = make(Graphic([(0, 1)]))
     assert one.base().tolist() == [0]
@@ -203,7 +204,7 @@ def test_tiny_graphs_and_loops(make: Any) -> None:
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("make", PARTS)
+@pytest.mark.parametrize("make", ENGINES)
 def test_falling_apart_and_coming_together(make: Any) -> None:
     """Two complete graphs and three bridges: without the bridges each half is a component of its own."""
     rng = np.random.default_rng(3)
@@ -227,7 +228,7 @@ def test_falling_apart_and_coming_together(make: Any) -> None:
         oracle.observe(base, rewards, 0.0, 1.0)
 
 
-@pytest.mark.parametrize("make", PARTS)
+@pytest.mark.parametrize("make", ENGINES)
 def test_any_clock(make: Any) -> None:
     """A new lam in every round, also a smaller one."""
     rng = np.random.default_rng(8)
@@ -260,23 +261,24 @@ def long_run(make: Any, n_vertices: int, n_edges: int, rounds: int, env: Any = n
     matroid = graph_of(n_vertices, n_edges, 1)
     means = np.random.default_rng(2).random(n_edges) * 0.6 + 0.2
     plays = [EngineLoop(m(matroid), env(matroid, means, seed=4)) for m in (resolve_engine, make)]
-    modes = set()
+    solvers = set()
     for start in range(0, rounds, 1000):
         logs = [play.rounds(min(1000, rounds - start)) for play in plays]
         assert np.array_equal(*logs), f"first difference within 1000 rounds after {start}"
-        modes.add(int(plays[1].engine._arrays.meta[MODE]))
+        solvers.add(plays[1].engine.solver)
     plays[1].engine._check()
-    return modes
+    return solvers
 
 
-@pytest.mark.parametrize("make", PARTS)
+@pytest.mark.parametrize("make", ENGINES)
 def test_long_run(make: Any) -> None:
     long_run(make, 150, 2000, 5000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("make", "n_vertices"), [*((make, 150) for make in PARTS), (AdaptiveEngine, 64), (AdaptiveEngine, 500)]
+    ("make", "n_vertices"),
+    [*((make, 150) for make in ENGINES), (GraphicAdaptiveEngine, 64), (GraphicAdaptiveEngine, 500)],
 )
 def test_longer_run(make: Any, n_vertices: int) -> None:
     long_run(make, n_vertices, 2000, 100_000)
@@ -284,9 +286,9 @@ def test_longer_run(make: Any, n_vertices: int) -> None:
 
 @pytest.mark.parametrize("env", [noise, Bernoulli])
 def test_adaptive_goes_from_busy_to_quiet(env: Any) -> None:
-    assert long_run(AdaptiveEngine, 120, 300, 10_000, env) >= {CHALLENGER}
-    assert HOT_COLD in long_run(AdaptiveEngine, 120, 7000, 1000, env)
-    assert long_run(AdaptiveEngine, 40, 780, 1000, env) == {PRIM}
+    assert long_run(GraphicAdaptiveEngine, 120, 300, 10_000, env) >= {"challengers"}
+    assert "hot-cold" in long_run(GraphicAdaptiveEngine, 120, 7000, 1000, env)
+    assert long_run(GraphicAdaptiveEngine, 40, 780, 1000, env) == {"prim"}
 
 
 @pytest.mark.bounds
@@ -297,19 +299,19 @@ def test_rows_with_many_levels() -> None:
     head = rng.integers(1, 9, size=5003)
     recs = np.zeros((5003, 4))
     recs[:, 2] = rng.integers(0, 40, size=5003)
-    rows = new_rows(tail, head, 9)
-    reweigh_rows(rows, recs, 0.0, np.bool_(False))
-    check_rows(rows, recs, 0.0)
+    edges = new_edges(tail, head, 9)
+    reweigh_cold(edges, recs, 0.0, np.bool_(False))
+    check_edges(edges, recs, 0.0)
     for _ in range(30):
-        best = np.int64(rows.level_arm[0])
-        assert best == np.flatnonzero((rows.edge[:, 4] == 1) & (recs[:, 2] == rows.level[0]))[0]
-        put(rows, best, -np.inf, np.int64(HOT))
+        best = np.int64(edges.heaviest_arm[0])
+        assert best == np.flatnonzero((edges.table[:, STATUS] == COLD) & (recs[:, 2] == edges.heaviest[0]))[0]
+        set_status(edges, best, -np.inf, np.int64(HOT))
         arm = np.int64(rng.integers(5003))
         recs[arm, 2] = rng.integers(0, 60)
-        put(rows, arm, recs[arm, 2], np.int64(1))
-    check_rows(rows, recs, 0.0)
-    reweigh_rows(rows, recs, 0.0, np.bool_(True))
-    check_rows(rows, recs, 0.0)
+        set_status(edges, arm, recs[arm, 2], np.int64(COLD))
+    check_edges(edges, recs, 0.0)
+    reweigh_cold(edges, recs, 0.0, np.bool_(True))
+    check_edges(edges, recs, 0.0)
 
 
 def test_components_and_parallel_arms() -> None:

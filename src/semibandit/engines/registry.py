@@ -48,9 +48,9 @@ def _kinetic(matroid: Matroid, records: Records | None = None) -> Engine:
 
 def _adaptive(matroid: Matroid, records: Records | None = None) -> Engine:
     if matroid.name == "graphic":
-        from semibandit.engines.graphic.adaptive import AdaptiveEngine
+        from semibandit.engines.graphic.engine import GraphicAdaptiveEngine
 
-        return AdaptiveEngine(matroid, records)
+        return GraphicAdaptiveEngine(matroid, records)
     from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
 
     return TransversalAdaptiveEngine(matroid, records)

@@ -1,0 +1,24 @@
+"""Sublinear engines for graphic matroids, where an arm is an edge and a base a spanning forest.
+
+`engine="adaptive"` is a family: for a graphic matroid it is the class here, for a transversal one that of the room next
+door. Each keeps several solvers on one state, uses one at a time, and changes over by counted cost
+(`semibandit.engines.switch`). All solvers give the same base in every round, so the choice decides the cost only.
+
+The solvers here, each a file:
+
+========================  ===============================  ===================================  ======================
+solver                    when                             a round                              why it is right
+========================  ===============================  ===================================  ======================
+`challengers`             quiet: few base edges fall       O(D + searches), a search walks the  docs/theory.md, F
+                          below their bounds               smaller side of a cut
+`hot_cold`                busy: much of the base changes   O(V + changes log degree)            docs/theory.md, A and B
+`prim`                    busy, few vertices, many edges   O(V^2)                               textbook
+========================  ===============================  ===================================  ======================
+
+While CUCB explores, nearly the whole base changes in a round and Kruskal over about 2 V hot edges is best; later hardly
+any base edge falls below its bound. A step of the clock changes all weights: O(K), and a busy round follows.
+
+The files, from the ground up: `edges` (all edges, the cold ones by vertex under tournaments), `answer` (the sorted
+base), `state` (what the solvers share and keep), the three solvers, `changeover` (from one solver to another), `rounds`
+(what an engine does, and the choice), `engine` (the classes), `check` (all invariants, for tests).
+"""

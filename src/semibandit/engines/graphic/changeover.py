@@ -1,129 +1,190 @@
-"""Changing over between the pool of hot edges and the challengers' tree. O(V) each way."""
+"""Changing over between the solvers: each finds the hot edges as the other left them.
+
+From hot and cold edges to challengers and back in O(V); from Prim to hot and cold edges in O(K). Prim itself only needs
+its matrix (`prim.fill_matrix`).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from semibandit.compiled.jit import kernel
-from semibandit.engines.graphic.challenger import BACK_A, DEPTH, PARENT, WALK_A, link
-from semibandit.engines.graphic.rows import COLD, FLAG, HEAD, HOT, PLACE, TAIL, TREE, beats, put
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines.graphic.challengers import (
+    BACK_A,
+    DEPTH,
+    PARENT,
+    WALK_A,
+    link,
+    raise_bound,
+    set_bound,
+)
+from semibandit.engines.graphic.edges import (
+    ABSENT,
+    COLD,
+    HEAD,
+    HOT,
+    PENDING,
+    STATUS,
+    TAIL,
+    TREE_INDEX,
+    beats,
+    reweigh_cold,
+    set_status,
+)
 from semibandit.engines.graphic.state import (
-    ALL_TOUCHED,
-    BOUND_ARM,
-    FIRST,
-    HALF_NEXT,
-    HALF_TO,
+    FAR_END,
+    FIRST_HALF,
+    HOT_ARM,
+    HOT_HEAD,
+    HOT_IN_BASE,
+    HOT_TAIL,
     LABEL,
     MARK,
-    N_LIST,
-    N_POOL,
+    N_BASE,
+    N_BEATEN,
+    N_HOT,
     N_RISEN,
     N_TREE,
-    POOL_ARM,
-    POOL_HEAD,
-    POOL_IN,
-    POOL_TAIL,
+    NEXT_HALF,
     TREE_ARM,
+    UNSORTED,
     open_forest,
 )
 
 
-@kernel
-def enter_challenger(handle):
-    """Turn the pool's base into a linked tree with bounds. O(V + paths of the few hot edges outside the base).
+@inline_kernel
+def _link_base(state):
+    """Link the hot edges that are in the base to a tree. O(V + hot edges)."""
+    vertex, hot_edge, lengths = state.vertex, state.hot.edge, state.lengths
+    for v in range(vertex.shape[0]):
+        vertex[v, FIRST_HALF] = -1
+    n = np.int64(0)
+    for i in range(lengths[N_HOT]):
+        if hot_edge[i, HOT_IN_BASE] == 1:
+            link(state, n, np.int64(hot_edge[i, HOT_ARM]))
+            n += 1
+    lengths[N_TREE] = n
 
-    A cold edge across the cut of tree edge h has an end on the side away from the anchor, so the levels of that side
-    bound it; the pool's other edges raise the bounds on their paths.
-    """
-    state = open_forest(handle)
-    meta, vertex, half, queue, tree = state.meta, state.vertex, state.half, state.queue, state.tree
-    pool, level, level_arm, guard = state.pool, state.rows.level, state.rows.level_arm, state.guard
-    edge = state.rows.edge
-    top, top_arm = state.spare_weight, state.spare_arm
-    n_vertices = vertex.shape[0]
-    for v in range(n_vertices):
-        vertex[v, FIRST] = -1
-        vertex[v, MARK] = 0
-    n_tree = 0
-    for i in range(meta[N_POOL]):
-        if pool[i, POOL_IN] == 1:
-            link(vertex, half, tree, edge, np.int64(n_tree), np.int64(pool[i, POOL_ARM]))
-            n_tree += 1
-    meta[N_TREE] = n_tree
-    # Every tree from its anchor down; MARK is the place of a vertex in this order.
+
+@inline_kernel
+def _walk_from_anchors(state):
+    """Write every tree from its anchor down into `walk`; MARK is the place of a vertex there. O(V)."""
+    vertex, half, walk = state.vertex, state.tree.half, state.tree.walk
     n = 0
-    for anchor in range(n_vertices):
+    for anchor in range(vertex.shape[0]):
         if vertex[anchor, LABEL] != anchor:
             continue
-        queue[n, WALK_A], queue[n, BACK_A], queue[n, DEPTH], queue[n, PARENT] = anchor, -1, 0, -1
+        walk[n, WALK_A], walk[n, BACK_A], walk[n, DEPTH], walk[n, PARENT] = anchor, -1, 0, -1
         i = n
         n += 1
         while i < n:
-            v = queue[i, WALK_A]
+            v = walk[i, WALK_A]
             vertex[v, MARK] = i
-            h = vertex[v, FIRST]
+            h = vertex[v, FIRST_HALF]
             while h >= 0:
-                if h != queue[i, BACK_A]:
-                    queue[n, WALK_A] = half[h, HALF_TO]
-                    queue[n, BACK_A] = h ^ 1
-                    queue[n, DEPTH] = queue[i, DEPTH] + 1
-                    queue[n, PARENT] = i
+                if h != walk[i, BACK_A]:
+                    walk[n, WALK_A] = half[h, FAR_END]
+                    walk[n, BACK_A] = h ^ 1
+                    walk[n, DEPTH] = walk[i, DEPTH] + 1
+                    walk[n, PARENT] = i
                     n += 1
-                h = half[h, HALF_NEXT]
+                h = half[h, NEXT_HALF]
             i += 1
+
+
+@inline_kernel
+def _bound_by_vertices(state):
+    """Bound every tree edge by the heaviest cold edge at a vertex below it: one of its cut has an end there. O(V)."""
+    edges, tree, walk = state.edges, state.tree, state.tree.walk
+    below, below_arm = state.scratch.weight, state.scratch.arm
+    n = walk.shape[0]
     for i in range(n):
-        v = queue[i, WALK_A]
-        top[i] = level[v]
-        top_arm[i] = level_arm[v]
+        v = walk[i, WALK_A]
+        below[i] = edges.heaviest[v]
+        below_arm[i] = edges.heaviest_arm[v]
     for i in range(n - 1, -1, -1):
-        up = queue[i, PARENT]
+        up = walk[i, PARENT]
         if up >= 0:
-            k = queue[i, BACK_A] >> 1
-            guard[tree[k, TREE_ARM]] = top[i]
-            tree[k, BOUND_ARM] = top_arm[i]
-            if beats(top[i], top_arm[i], top[up], top_arm[up]):
-                top[up] = top[i]
-                top_arm[up] = top_arm[i]
-    for i in range(meta[N_POOL]):
-        if pool[i, POOL_IN] == 1:
+            set_bound(tree, np.int64(walk[i, BACK_A] >> 1), below[i], below_arm[i])
+            if beats(below[i], below_arm[i], below[up], below_arm[up]):
+                below[up] = below[i]
+                below_arm[up] = below_arm[i]
+
+
+@inline_kernel
+def _bound_by_hot_outsiders(state):
+    """Make the hot edges outside the base cold, and raise the bounds on their paths. O(their paths)."""
+    vertex, hot, tree, walk = state.vertex, state.hot, state.tree, state.tree.walk
+    for i in range(state.lengths[N_HOT]):
+        if hot.edge[i, HOT_IN_BASE] == 1:
             continue
-        w, arm = state.pool_weight[i], np.int64(pool[i, POOL_ARM])
-        a, b = vertex[pool[i, POOL_TAIL], MARK], vertex[pool[i, POOL_HEAD], MARK]
+        w, arm = hot.weight[i], np.int64(hot.edge[i, HOT_ARM])
+        a, b = vertex[hot.edge[i, HOT_TAIL], MARK], vertex[hot.edge[i, HOT_HEAD], MARK]
         while a != b:
-            if queue[a, DEPTH] < queue[b, DEPTH]:
+            if walk[a, DEPTH] < walk[b, DEPTH]:
                 a, b = b, a
-            k = queue[a, BACK_A] >> 1
-            on_path = tree[k, TREE_ARM]
-            if beats(w, arm, guard[on_path], np.int64(tree[k, BOUND_ARM])):
-                guard[on_path] = w
-                tree[k, BOUND_ARM] = arm
-            a = queue[a, PARENT]
-        put(state.rows, arm, w, np.int64(COLD))
-    for v in range(n_vertices):
-        vertex[v, MARK] = 0
-    meta[N_POOL] = 0
-    meta[N_LIST] = 0
-    meta[N_RISEN] = 0
+            raise_bound(tree, np.int64(walk[a, BACK_A] >> 1), w, arm)
+            a = walk[a, PARENT]
+        set_status(state.edges, arm, w, np.int64(COLD))
 
 
 @kernel
-def leave_challenger(handle):
-    """Make the tree's edges the pool, in no order. O(D)."""
+def enter_challengers(handle):
+    """Turn the base of the hot edges into a linked tree with bounds; only right after a solve.
+
+    O(V + paths of the few hot edges outside the base).
+    """
     state = open_forest(handle)
-    meta, pool, edge = state.meta, state.pool, state.rows.edge
+    vertex, lengths = state.vertex, state.lengths
+    _link_base(state)
+    _walk_from_anchors(state)
+    _bound_by_vertices(state)
+    _bound_by_hot_outsiders(state)
+    for v in range(vertex.shape[0]):
+        vertex[v, MARK] = 0
+    lengths[N_HOT] = 0
+    lengths[N_BEATEN] = 0
+    lengths[N_RISEN] = 0
+
+
+@kernel
+def leave_challengers(handle):
+    """Make the tree's edges the hot ones, in no order. O(D)."""
+    state = open_forest(handle)
+    tree, hot_edge, lengths, table = state.tree, state.hot.edge, state.lengths, state.edges.table
     n = 0
-    for k in range(meta[N_TREE]):
-        arm = state.tree[k, TREE_ARM]
-        edge[arm, TREE] = -1
-        edge[arm, FLAG] = 0
-        state.guard[arm] = np.inf
-        if edge[arm, PLACE] == HOT:
-            pool[n, POOL_ARM] = arm
-            pool[n, POOL_TAIL] = edge[arm, TAIL]
-            pool[n, POOL_HEAD] = edge[arm, HEAD]
+    for k in range(lengths[N_TREE]):
+        arm = tree.edge[k, TREE_ARM]
+        table[arm, TREE_INDEX] = -1
+        table[arm, PENDING] = 0
+        tree.bound_weight[arm] = np.inf
+        if table[arm, STATUS] == HOT:
+            hot_edge[n, HOT_ARM] = arm
+            hot_edge[n, HOT_TAIL] = table[arm, TAIL]
+            hot_edge[n, HOT_HEAD] = table[arm, HEAD]
             n += 1
-    meta[N_POOL] = n
-    meta[ALL_TOUCHED] = 1
-    meta[N_TREE] = 0
-    meta[N_LIST] = 0
-    meta[N_RISEN] = 0
+    lengths[N_HOT] = n
+    state.flags[UNSORTED] = True
+    lengths[N_TREE] = 0
+    lengths[N_BEATEN] = 0
+    lengths[N_RISEN] = 0
+
+
+@kernel
+def leave_prim(handle, lam):
+    """Make the base hot, in no order, and all other present edges cold, with their weights. O(K)."""
+    state = open_forest(handle)
+    hot_edge, lengths, table = state.hot.edge, state.lengths, state.edges.table
+    for arm in range(table.shape[0]):
+        if table[arm, STATUS] != ABSENT:
+            table[arm, STATUS] = COLD
+    n = lengths[N_BASE]
+    for i in range(n):
+        arm = state.answer.arms[i]
+        table[arm, STATUS] = HOT
+        hot_edge[i, HOT_ARM] = arm
+        hot_edge[i, HOT_TAIL] = table[arm, TAIL]
+        hot_edge[i, HOT_HEAD] = table[arm, HEAD]
+    lengths[N_HOT] = n
+    state.flags[UNSORTED] = True
+    reweigh_cold(state.edges, state.recs, lam, np.bool_(True))

@@ -5,143 +5,184 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA
-from semibandit.engines.graphic.rows import (
+from semibandit.arms import ALPHA, BETA, FloatArray
+from semibandit.compiled.lanes import LANES
+from semibandit.engines.graphic.edges import (
     ABSENT,
-    BASE,
     COLD,
-    FLAG,
     HEAD,
     HOT,
-    PLACE,
+    IN_BASE,
+    N_BLOCKS,
+    NOBODY,
+    PENDING,
+    SLOT,
+    STATUS,
     TAIL,
-    TREE,
+    TREE_INDEX,
+    Edges,
     Int32Array,
-    check_rows,
 )
 from semibandit.engines.graphic.state import (
-    ALL_TOUCHED,
     BOUND_ARM,
+    CHALLENGERS,
     CROWDED,
-    FIRST,
-    HALF_NEXT,
-    HALF_PREV,
-    HALF_TO,
+    FAR_END,
+    FIRST_HALF,
+    HOT_ARM,
     HOT_COLD,
-    LAM,
+    HOT_HEAD,
+    HOT_TAIL,
     MARK,
-    MODE,
-    N_LIST,
-    N_POOL,
+    N_BASE,
+    N_BEATEN,
+    N_HOT,
     N_RISEN,
-    N_SORTED,
     N_TREE,
-    POOL_ARM,
-    POOL_HEAD,
-    POOL_TAIL,
+    NEXT_HALF,
+    PREVIOUS_HALF,
     PRIM,
     STALE,
     TREE_ARM,
-    ForestArrays,
+    UNSORTED,
+    ForestState,
 )
+from semibandit.engines.switch import IN_USE, check_switch
 
 Mask = npt.NDArray[np.bool_]
 
 
-def check_state(state: ForestArrays, deleted: Mask) -> None:
+def check_forest(state: ForestState, deleted: Mask) -> None:
     """Assert what holds between any two calls. O(D K)."""
-    meta, edge, recs, lam = state.meta, state.rows.edge, state.recs, float(state.real[LAM])
-    assert np.array_equal(edge[:, PLACE] == ABSENT, deleted | (edge[:, TAIL] == edge[:, HEAD]))
-    base = state.sorted_base[: meta[N_SORTED]]
-    assert (np.diff(base) > 0).all() and np.array_equal(np.flatnonzero(edge[:, BASE]), base)
-    assert (edge[:, BASE] <= 1).all() and (state.vertex[:, MARK] == 0).all()
+    flags, table, recs, lam = state.flags, state.edges.table, state.recs, float(state.lam[0])
+    check_switch(state.switch, (HOT_COLD, CHALLENGERS, PRIM))
+    assert np.array_equal(table[:, STATUS] == ABSENT, deleted | (table[:, TAIL] == table[:, HEAD]))
+    base = state.answer.arms[: state.lengths[N_BASE]]
+    assert (np.diff(base) > 0).all() and np.array_equal(np.flatnonzero(table[:, IN_BASE]), base)
+    assert (table[:, IN_BASE] <= 1).all() and (state.vertex[:, MARK] == 0).all()
     weight = recs[:, ALPHA] + lam * recs[:, BETA]
-    if meta[MODE] == PRIM:
-        assert np.isinf(state.guard).all() and (edge[:, TREE] == -1).all()
-        if meta[STALE] == 0:
+    if state.switch[IN_USE] == PRIM:
+        assert np.isinf(state.tree.bound_weight).all() and (table[:, TREE_INDEX] == -1).all()
+        if not flags[STALE]:
             _check_matrix(state, weight)
         return
-    if meta[STALE] == 0:
-        check_rows(state.rows, recs, lam)
-    if meta[MODE] == HOT_COLD:
-        _check_pool(state, weight)
+    if not flags[STALE]:
+        check_edges(state.edges, recs, lam)
+    if state.switch[IN_USE] == HOT_COLD:
+        _check_hot(state, weight)
     else:
         _check_tree(state, weight)
 
 
-def _check_matrix(state: ForestArrays, weight: npt.NDArray[np.float64]) -> None:
+def check_edges(edges: Edges, recs: FloatArray, lam: float) -> None:
+    """Assert that slots and winners agree with the records. O(K)."""
+    table, slot_arm = edges.table, edges.slot_arm
+    proper = np.flatnonzero(table[:, TAIL] != table[:, HEAD])
+    assert (np.delete(table[:, STATUS], proper) == ABSENT).all()
+    weight = np.where(table[:, STATUS] == COLD, recs[:, ALPHA] + lam * recs[:, BETA], -np.inf)
+    owner = np.repeat(np.arange(len(edges.heaviest)), LANES * edges.row[:, N_BLOCKS])
+    for side in range(2):
+        at = table[proper, SLOT + side]
+        assert np.array_equal(slot_arm[at], proper)
+        assert np.array_equal(owner[at], table[proper, TAIL + side])
+        assert np.array_equal(edges.slot_far_end[at], table[proper, HEAD - side])
+        assert np.array_equal(edges.slot_weight[at], weight[proper])
+    filled = slot_arm >= 0
+    assert filled.sum() == 2 * len(proper) and np.isneginf(edges.slot_weight[~filled]).all()
+
+    def winner(keys: list[tuple[float, int]]) -> tuple[float, int]:
+        return min(keys, default=(np.inf, NOBODY))
+
+    for v, (first, node, n, _) in enumerate(edges.row.tolist()):
+        cells = range(first, first + LANES * n)
+        keys = [
+            (-w, slot_arm[s]) if (w := edges.slot_weight[s]) > -np.inf else (np.inf, NOBODY) for s in cells
+        ]
+        while len(keys) > LANES:
+            keys = [winner(keys[i : i + LANES]) for i in range(0, len(keys), LANES)]
+            keys += [(np.inf, NOBODY)] * (-len(keys) % LANES)
+            mine = zip(
+                (-edges.winner_weight[node : node + len(keys)]).tolist(),
+                edges.winner_arm[node : node + len(keys)],
+            )
+            assert list(mine) == keys
+            node += len(keys)
+        assert (-edges.heaviest[v], edges.heaviest_arm[v]) == winner(keys)
+
+
+def _check_matrix(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
     """Each pair of vertices has its best present edge."""
-    edge, matrix = state.rows.edge, state.matrix
+    table, matrix = state.edges.table, state.matrix.key
     assert np.array_equal(matrix, matrix.T)
     best: dict[tuple[int, int], tuple[float, int]] = {}
-    for arm in np.flatnonzero(edge[:, PLACE] != ABSENT).tolist():
-        pair = (int(edge[arm, [TAIL, HEAD]].min()), int(edge[arm, [TAIL, HEAD]].max()))
+    for arm in np.flatnonzero(table[:, STATUS] != ABSENT).tolist():
+        pair = (int(table[arm, [TAIL, HEAD]].min()), int(table[arm, [TAIL, HEAD]].max()))
         best[pair] = min(best.get(pair, (np.inf, -1)), (-weight[arm], arm))
     filled = {(int(u), int(v)) for u, v in np.argwhere(np.triu(matrix > matrix.min(), 1))}
     assert filled == set(best) or not best or len(matrix) <= 2
     for (u, v), (_, arm) in best.items():
-        assert state.matrix_arm[u, v] == state.matrix_arm[v, u] == arm
+        assert state.matrix.arm[u, v] == state.matrix.arm[v, u] == arm
 
 
-def _check_pool(state: ForestArrays, weight: npt.NDArray[np.float64]) -> None:
-    """The pool holds the hot arms, the untouched ones in order."""
-    meta, edge = state.meta, state.rows.edge
-    assert (edge[:, TREE] == -1).all() and np.isinf(state.guard).all()
-    pool, n = state.pool, int(meta[N_POOL])
-    arms = pool[:n, POOL_ARM]
+def _check_hot(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
+    """The list of hot edges holds the hot arms, the untouched ones in order."""
+    flags, table = state.flags, state.edges.table
+    assert (table[:, TREE_INDEX] == -1).all() and np.isinf(state.tree.bound_weight).all()
+    hot, n = state.hot, int(state.lengths[N_HOT])
+    arms = hot.edge[:n, HOT_ARM]
     assert len(np.unique(arms)) == n
-    assert np.array_equal(pool[:n, POOL_TAIL], edge[arms, TAIL])
-    assert np.array_equal(pool[:n, POOL_HEAD], edge[arms, HEAD])
-    assert np.isin(np.flatnonzero(edge[:, PLACE] == HOT), arms).all()
-    assert np.isin(np.flatnonzero(edge[:, FLAG]), arms).all()
-    if meta[ALL_TOUCHED] == 1 or meta[STALE] == 1:
+    assert np.array_equal(hot.edge[:n, HOT_TAIL], table[arms, TAIL])
+    assert np.array_equal(hot.edge[:n, HOT_HEAD], table[arms, HEAD])
+    assert np.isin(np.flatnonzero(table[:, STATUS] == HOT), arms).all()
+    assert np.isin(np.flatnonzero(table[:, PENDING]), arms).all()
+    if flags[UNSORTED] or flags[STALE]:
         return
-    settled = edge[arms, FLAG] == 0
-    assert (edge[arms[settled], PLACE] == HOT).all()
-    kept, kept_arm = state.pool_weight[:n][settled], arms[settled]
+    settled = table[arms, PENDING] == 0
+    assert (table[arms[settled], STATUS] == HOT).all()
+    kept, kept_arm = hot.weight[:n][settled], arms[settled]
     assert np.array_equal(kept, weight[kept_arm])
     assert np.array_equal(np.lexsort((kept_arm, -kept)), np.arange(len(kept)))
 
 
-def _check_tree(state: ForestArrays, weight: npt.NDArray[np.float64]) -> None:
+def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
     """The tree is linked as it should be, and every bound bounds."""
-    meta, edge, guard = state.meta, state.rows.edge, state.guard
-    n = int(meta[N_TREE])
-    arms = state.tree[:n, TREE_ARM]
-    in_tree = edge[:, TREE] >= 0
-    assert np.array_equal(edge[arms, TREE], np.arange(n)) and in_tree.sum() == n
-    assert np.isposinf(guard[~in_tree]).all()
-    assert np.isin(np.flatnonzero(edge[:, PLACE] == HOT), arms).all()
-    assert np.array_equal(np.sort(state.list_a[: meta[N_LIST]]), np.flatnonzero(edge[:, FLAG]))
+    tree, flags, table, lengths = state.tree, state.flags, state.edges.table, state.lengths
+    n = int(lengths[N_TREE])
+    arms = tree.edge[:n, TREE_ARM]
+    in_tree = table[:, TREE_INDEX] >= 0
+    assert np.array_equal(table[arms, TREE_INDEX], np.arange(n)) and in_tree.sum() == n
+    assert np.isposinf(tree.bound_weight[~in_tree]).all()
+    assert np.isin(np.flatnonzero(table[:, STATUS] == HOT), arms).all()
+    assert np.array_equal(np.sort(tree.beaten[: lengths[N_BEATEN]]), np.flatnonzero(table[:, PENDING]))
     for v in range(len(state.vertex)):
-        h, before, seen = state.vertex[v, FIRST], -1, []
+        h, before, seen = state.vertex[v, FIRST_HALF], -1, []
         while h >= 0:
-            arm = state.tree[h >> 1, TREE_ARM]
-            assert edge[arm, TAIL + (h & 1)] == v and state.half[h, HALF_TO] == edge[arm, HEAD - (h & 1)]
-            assert state.half[h, HALF_PREV] == before
+            arm = tree.edge[h >> 1, TREE_ARM]
+            assert table[arm, TAIL + (h & 1)] == v and tree.half[h, FAR_END] == table[arm, HEAD - (h & 1)]
+            assert tree.half[h, PREVIOUS_HALF] == before
             seen.append(arm)
-            h, before = state.half[h, HALF_NEXT], h
-        incident = in_tree & (edge[:, [TAIL, HEAD]] == v).any(axis=1)
+            h, before = tree.half[h, NEXT_HALF], h
+        incident = in_tree & (table[:, [TAIL, HEAD]] == v).any(axis=1)
         assert sorted(seen) == np.flatnonzero(incident).tolist()
-    if meta[STALE] == 1 or meta[CROWDED] == 1:
+    if flags[STALE] or flags[CROWDED]:
         return
-    cold = np.setdiff1d(np.flatnonzero(edge[:, PLACE] == COLD), state.risen[: meta[N_RISEN]])
+    cold = np.setdiff1d(np.flatnonzero(table[:, STATUS] == COLD), tree.risen[: lengths[N_RISEN]])
     for k, arm in enumerate(arms.tolist()):
-        side = _side_of(arms, k, edge, len(state.vertex))
-        crossing = cold[side[edge[cold, TAIL]] != side[edge[cold, HEAD]]]
-        bound = (-guard[arm], state.tree[k, BOUND_ARM])
+        side = _side_of(arms, k, table, len(state.vertex))
+        crossing = cold[side[table[cold, TAIL]] != side[table[cold, HEAD]]]
+        bound = (-tree.bound_weight[arm], tree.edge[k, BOUND_ARM])
         assert all(bound <= (-weight[f], f) for f in crossing)
-        beaten = edge[arm, PLACE] == ABSENT or bound < (-weight[arm], arm)
-        assert not beaten or edge[arm, FLAG] == 1
+        beaten = table[arm, STATUS] == ABSENT or bound < (-weight[arm], arm)
+        assert not beaten or table[arm, PENDING] == 1
 
 
-def _side_of(arms: Int32Array, k: int, edge: Int32Array, n_vertices: int) -> Mask:
+def _side_of(arms: Int32Array, k: int, table: Int32Array, n_vertices: int) -> Mask:
     """The vertices on the tail's side of the k-th of the tree edges `arms`."""
     side = np.zeros(n_vertices, dtype=np.bool_)
-    side[edge[arms[k], TAIL]] = True
+    side[table[arms[k], TAIL]] = True
     others = np.delete(arms, k)
     while True:
-        u, v = edge[others, TAIL], edge[others, HEAD]
+        u, v = table[others, TAIL], table[others, HEAD]
         grown = side.copy()
         grown[u[side[v]]] = True
         grown[v[side[u]]] = True

@@ -10,19 +10,8 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import ordered_bits
-from semibandit.engines.graphic.rows import ABSENT, COLD, HEAD, HOT, PLACE, TAIL, weight_of
-from semibandit.engines.graphic.state import (
-    ALL_TOUCHED,
-    DIRTY,
-    LAM,
-    N_POOL,
-    N_SORTED,
-    POOL_ARM,
-    POOL_HEAD,
-    POOL_IN,
-    POOL_TAIL,
-    open_forest,
-)
+from semibandit.engines.graphic.edges import ABSENT, HEAD, STATUS, TAIL, weight_of
+from semibandit.engines.graphic.state import DIRTY, HOT_ARM, HOT_IN_BASE, open_forest
 
 # Keys of vertices that joined already, of vertices no edge leads to, and of pairs without an edge: the last two must
 # differ, or every missing edge would look like a tie.
@@ -32,79 +21,80 @@ NO_EDGE = -(2**63) + 1
 
 
 @kernel
-def prim_build(handle, lam):
-    """Fill the matrix with the present arms. O(V^2 + K)."""
+def fill_matrix(handle, lam):
+    """Enter the present arms in the matrix. O(V^2 + K)."""
     state = open_forest(handle)
-    matrix, matrix_arm, edge = state.matrix, state.matrix_arm, state.rows.edge
-    n = matrix.shape[0]
+    matrix_key, matrix_arm, table = state.matrix.key, state.matrix.arm, state.edges.table
+    n = matrix_key.shape[0]
     for u in range(n):
         for v in range(n):
-            matrix[u, v] = NO_EDGE
-    for arm in range(edge.shape[0]):
-        if edge[arm, PLACE] != ABSENT:
+            matrix_key[u, v] = NO_EDGE
+    for arm in range(table.shape[0]):
+        if table[arm, STATUS] != ABSENT:
             key = ordered_bits(weight_of(state.recs, arm, lam))
-            u, v = edge[arm, TAIL], edge[arm, HEAD]
-            if key > matrix[u, v]:
-                matrix[u, v] = key
-                matrix[v, u] = key
+            u, v = table[arm, TAIL], table[arm, HEAD]
+            if key > matrix_key[u, v]:
+                matrix_key[u, v] = key
+                matrix_key[v, u] = key
                 matrix_arm[u, v] = arm
                 matrix_arm[v, u] = arm
 
 
 @inline_kernel
-def prim_set(state, arm):
+def touch_matrix(state, arm):
     """The weight or presence of `arm` changed. O(arms parallel to it)."""
-    matrix, matrix_arm, edge, lam = state.matrix, state.matrix_arm, state.rows.edge, state.real[LAM]
+    matrix, table, lam = state.matrix, state.edges.table, state.lam[0]
     best = np.int64(NO_EDGE)
     best_arm = arm
     other = arm
     while True:
-        if edge[other, PLACE] != ABSENT:
+        if table[other, STATUS] != ABSENT:
             key = ordered_bits(weight_of(state.recs, other, lam))
             if key > best or (key == best and other < best_arm):
                 best = key
                 best_arm = other
-        other = np.int64(state.parallel[other])
+        other = np.int64(matrix.parallel[other])
         if other == arm:
             break
-    u, v = edge[arm, TAIL], edge[arm, HEAD]
-    matrix[u, v] = best
-    matrix[v, u] = best
-    matrix_arm[u, v] = best_arm
-    matrix_arm[v, u] = best_arm
-    state.meta[DIRTY] = 1
+    u, v = table[arm, TAIL], table[arm, HEAD]
+    matrix.key[u, v] = best
+    matrix.key[v, u] = best
+    matrix.arm[u, v] = best_arm
+    matrix.arm[v, u] = best_arm
+    state.flags[DIRTY] = True
 
 
 @kernel
-def prim_forest(matrix, matrix_arm, key, best_from, pool):
-    """Write the arms of the maximum-weight forest into `pool`; returns how many. O(V^2).
+def _prim(matrix_key, matrix_arm, best_key, best_from, hot_edge):
+    """Write the arms of the maximum-weight forest into `hot_edge`; returns how many. O(V^2).
 
-    `key[v]` is the best edge from the tree to v, from vertex `best_from[v]`. Equal weights are rare: the loop over
-    a row only counts them, and they are looked at afterwards.
+    ``best_key[v]`` is the best edge from the tree to v, from vertex ``best_from[v]``. Equal weights are rare: the loop
+    over a row only counts them, and they are looked at afterwards.
     """
-    n = matrix.shape[0]
+    n = matrix_key.shape[0]
     for v in range(n):
-        key[v] = NOT_SEEN
+        best_key[v] = NOT_SEEN
     n_base = 0
     first = 0
     u = 0
     while True:
-        key[u] = JOINED
-        row = matrix[u]
+        best_key[u] = JOINED
+        row = matrix_key[u]
         top = np.int64(NOT_SEEN)
         ties = 0
         for v in range(n):
             x = row[v]
-            k = key[v]
+            k = best_key[v]
             heavier = x > k
             ties += x == k
             best_from[v] = u if heavier else best_from[v]
             k = x if heavier else k
-            key[v] = k
+            best_key[v] = k
             k = np.int64(NOT_SEEN) if k == JOINED else k
             top = k if k > top else top
         if top == NOT_SEEN:
-            while first < n and key[first] == JOINED:
+            # The tree spans its component: go on from a vertex of the next one.
+            while first < n and best_key[first] == JOINED:
                 first += 1
             if first == n:
                 return n_base
@@ -112,34 +102,22 @@ def prim_forest(matrix, matrix_arm, key, best_from, pool):
             continue
         if ties > 0:
             for v in range(n):
-                if row[v] == key[v] and matrix_arm[u, v] < matrix_arm[best_from[v], v]:
+                if row[v] == best_key[v] and matrix_arm[u, v] < matrix_arm[best_from[v], v]:
                     best_from[v] = u
         arm = np.int64(-1)
         for v in range(n):
-            if key[v] == top:
+            if best_key[v] == top:
                 a = np.int64(matrix_arm[best_from[v], v])
                 if arm < 0 or a < arm:
                     arm = a
                     u = v
-        pool[n_base, POOL_ARM] = arm
-        pool[n_base, POOL_IN] = 1
+        hot_edge[n_base, HOT_ARM] = arm
+        hot_edge[n_base, HOT_IN_BASE] = 1
         n_base += 1
 
 
-@kernel
-def leave_prim(handle):
-    """Say of each present arm whether it is hot (in the base) or cold; the rows must be read again. O(K)."""
-    state = open_forest(handle)
-    meta, edge, pool = state.meta, state.rows.edge, state.pool
-    for arm in range(edge.shape[0]):
-        if edge[arm, PLACE] != ABSENT:
-            edge[arm, PLACE] = COLD
-    n = meta[N_SORTED]
-    for i in range(n):
-        arm = state.sorted_base[i]
-        edge[arm, PLACE] = HOT
-        pool[i, POOL_ARM] = arm
-        pool[i, POOL_TAIL] = edge[arm, TAIL]
-        pool[i, POOL_HEAD] = edge[arm, HEAD]
-    meta[N_POOL] = n
-    meta[ALL_TOUCHED] = 1
+@inline_kernel
+def solve_prim(state):
+    """Make the base the list of hot edges, without weights and ends; returns how many they are. O(V^2)."""
+    matrix = state.matrix
+    return _prim(matrix.key, matrix.arm, matrix.best_key, matrix.best_from, state.hot.edge)

@@ -1,4 +1,4 @@
-"""State shared by the sublinear graphic engines: one for all, so that changing the solver costs little."""
+"""State shared by the solvers for graphic matroids: one for all, so that changing the solver costs little."""
 
 from __future__ import annotations
 
@@ -7,82 +7,125 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
+from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, Whole, opener
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.sorting import sort_ids
-from semibandit.engines.graphic.rows import BASE, Int32Array, Rows, aligned, new_rows
+from semibandit.engines.graphic.answer import Answer, Scratch, new_answer, new_scratch
+from semibandit.engines.graphic.edges import Edges, Int32Array, aligned, new_edges
+from semibandit.engines.switch import new_switch
 
-# Columns of `vertex`: union-find by labels (LABEL, NEXT in its circle, SIZE), the place in the pool at which the
-# vertex came to its anchor (JOIN), its first half-edge in the tree, a scratch mark, its component now and at most.
-LABEL, NEXT, SIZE, JOIN, FIRST, MARK, COMPONENT, WHOLE = range(8)
-
-# Columns of `pool`.
-POOL_ARM, POOL_TAIL, POOL_HEAD, POOL_IN = range(4)
-
-# Columns of `half` (half-edges 2k and 2k + 1 of tree edge k, at its tail and head) and of `tree`.
-HALF_NEXT, HALF_PREV, HALF_TO = range(3)
-TREE_ARM, BOUND_ARM = range(2)
-
-# Entries of `meta`. STALE: weights must be read again; DIRTY: something changed; ALL_TOUCHED: the pool is in no order;
-# CROWDED: more arms rose than `risen` holds; HAS_MATRIX: dense Prim is possible.
-MODE, POLICY, STALE, DIRTY, ALL_TOUCHED, CROWDED, HAS_MATRIX = range(7)
-N_POOL, POOL_LIMIT, N_TREE, N_SORTED, N_LIST, N_RISEN, N_CHANGED = range(7, 14)
-# Counters since the start, and what the choice of the solver goes by.
-PASSES, WARMED, SEARCHES, SWAPS, WORK, STAY, PATIENCE = range(14, 21)
-
-# Values of MODE and POLICY.
-HOT_COLD, CHALLENGER, PRIM, ADAPTIVE = range(4)
-
-# Entries of `real`: lam of the last round, running means of the cost of a busy round and of a search in nanoseconds,
-# and what the present solver has lost against the other.
-LAM, BUSY_COST, SEARCH_COST, LOST = range(4)
+# Solvers, and the solver mode of an engine: one of them at all times, or whichever is cheaper.
+HOT_COLD, CHALLENGERS, PRIM, ADAPTIVE = range(4)
 
 # Adaptive keeps the matrix of dense Prim for graphs of at most so many vertices and at least so many edges a vertex.
 PRIM_VERTICES, PRIM_DEGREE = 80, 8
 
+# Columns of `vertex`. Kruskal's: the label of its tree, the next vertex in the circle of the tree, the size of the tree
+# that has its label, and the place in the order of hot edges at which it came to its anchor. The challengers': its
+# first half-edge, and a mark that is 0 between calls. Then the component of what is present, as far as is known, and
+# that of the whole graph.
+LABEL, NEXT_IN_TREE, TREE_SIZE, JOINED_AT, FIRST_HALF, MARK, COMPONENT, WHOLE_COMPONENT = range(8)
 
-class ForestArrays(NamedTuple):
-    """Rows of cold edges, the pool of hot ones, the tree of the challengers, Prim's matrix, the sorted answer.
+# Columns of `hot.edge`; the last says whether the edge is in the base of the hot ones.
+HOT_ARM, HOT_TAIL, HOT_HEAD, HOT_IN_BASE = range(4)
 
-    In mode HOT_COLD the pool (`pool_weight`, `pool`, `meta[N_POOL]` entries, heaviest first) holds the hot edges and
-    the base is a part of it. In mode CHALLENGER the hot edges are the base itself: tree edge k is arm
-    ``a = tree[k, TREE_ARM]``, no cold edge that could replace it has a key above (`guard[a]`,
-    ``tree[k, BOUND_ARM]``), and `half` links the tree at its vertices; `list_a` holds tree arms beaten by their
-    bound, `risen` cold arms that became heavier. In mode PRIM `matrix` holds for each pair of vertices the best edge
-    between them, by `ordered_bits` of its weight, `matrix_arm` its arm, and the rows are out of date;
-    `parallel` runs round the arms of one pair. `guard` is +inf but for the arms of the tree.
+# Columns of `tree.half`: before and after it at its vertex, and the vertex it leads to; of `tree.edge`.
+NEXT_HALF, PREVIOUS_HALF, FAR_END = range(3)
+TREE_ARM, BOUND_ARM = range(2)
+
+# Entries of `flags`: all weights must be read again; something changed since the last round; the hot edges are in no
+# order; more arms became heavier than `tree.risen` holds.
+STALE, DIRTY, UNSORTED, CROWDED = range(4)
+
+# Entries of `lengths`: how much of an array is in use. Beyond HOT_LIMIT, hot edges that do not matter are cooled down.
+N_HOT, HOT_LIMIT, N_TREE, N_BASE, N_BEATEN, N_RISEN, N_CHANGED = range(7)
+
+# Entries of `counters`, since the start: passes of Kruskal, edges warmed up, searches for a replacement and what they
+# walked and read (in nanoseconds), arms that entered the base.
+PASSES, WARMED, SEARCHES, SEARCH_WORK, EXCHANGES = range(5)
+
+# Entries of `costs`, running means in nanoseconds: a round of a busy solver, a search for a replacement.
+BUSY_ROUND, SEARCH = range(2)
+
+
+class HotEdges(NamedTuple):
+    """The first ``lengths[N_HOT]`` entries of `weight` and `edge` are the hot edges, heaviest first.
+
+    `entering_weight` and `entering_arm`: those that come in at the next merge. `failing`: vertices with a cold edge
+    that may matter.
     """
 
-    recs: Floats2
-    rows: Rows
-    guard: Floats1
-    vertex: Shorts2
-    pool_weight: Floats1
-    pool: Shorts2
+    weight: Floats1
+    edge: Shorts2
+    entering_weight: Floats1
+    entering_arm: Ints1
+    failing: Ints1
+
+
+class Tree(NamedTuple):
+    """The base as a linked tree of which edge k is arm ``a = edge[k, TREE_ARM]``.
+
+    No cold edge that could replace it comes before the key (``bound_weight[a]``, ``edge[k, BOUND_ARM]``); the bound
+    weight of arms outside the tree is +inf. Its half-edges 2k and 2k + 1, at its tail and head, are in the lists of
+    these vertices. `beaten`: tree arms that come after their bound; `risen`: cold arms that became heavier; `changed`:
+    arms that entered or left in this round, perhaps repeated; `walk`: memory for walks over the tree.
+    """
+
+    edge: Shorts2
     half: Shorts2
-    tree: Shorts2
-    fresh_weight: Floats1
-    fresh_arm: Ints1
-    spare_weight: Floats1
-    spare_arm: Ints1
-    count: Ints1
-    list_a: Ints1
+    bound_weight: Floats1
+    beaten: Ints1
     risen: Ints1
     changed: Ints1
-    queue: Shorts2
-    matrix: Ints2
-    matrix_arm: Shorts2
+    walk: Shorts2
+
+
+class Matrix(NamedTuple):
+    """For each pair of vertices the best edge between them: `ordered_bits` of its weight, and its arm.
+
+    `parallel` runs round the arms of one pair; `best_key` and `best_from` are Prim's: the best edge from the tree to
+    each vertex. Without rows where dense Prim is not wanted.
+    """
+
+    key: Ints2
+    arm: Shorts2
     parallel: Shorts1
-    sorted_base: Ints1
-    meta: Ints1
-    real: Floats1
-
-
-open_forest = opener(ForestArrays)
+    best_key: Ints1
+    best_from: Ints1
 
 
 class ForestState(NamedTuple):
-    """What loops pass about: the records, and the handle of a `ForestArrays`."""
+    """All edges, what each solver keeps, the sorted answer, and which solver is in use (``switch[IN_USE]``).
+
+    HOT_COLD: the hot edges are in `hot`, and the base is a part of them. CHALLENGERS: the hot edges are the base
+    itself, in `tree`. PRIM: all weights are in `matrix`, and `edges` are out of date but for what is absent.
+    """
+
+    recs: Floats2
+    edges: Edges
+    vertex: Shorts2
+    hot: HotEdges
+    tree: Tree
+    matrix: Matrix
+    answer: Answer
+    scratch: Scratch
+    lam: Floats1
+    flags: Flags1
+    lengths: Ints1
+    counters: Ints1
+    costs: Floats1
+    switch: Floats1
+    solver_mode: Whole
+
+
+open_forest = opener(ForestState)
+
+
+class ForestHandle(NamedTuple):
+    """What loops and calls pass about: the records, and the handle of a `ForestState`.
+
+    A state of forty arrays handed over by value would cost more than a quiet round does. So kernels that are called
+    take the handle and open it, which costs nothing for what they do not use; kernels that are inlined take the state.
+    """
 
     recs: Floats2
     handle: Ints1
@@ -118,99 +161,83 @@ def parallel_arms(tail: IntArray, head: IntArray) -> Int32Array:
 
 
 @kernel
-def search_cost(n_vertices):
+def search_start_cost(n_vertices):
     """What a search costs before it walks anywhere, in nanoseconds (measured): a small graph stays in the cache."""
     return 100.0 + 3.0 * min(n_vertices, 100)
 
 
-def new_state(
-    recs: FloatArray, tail: IntArray, head: IntArray, n_vertices: int, rank: int, policy: int
-) -> ForestArrays:
-    """A state in which nothing was solved yet. O(K log K)."""
-    n_arms = len(tail)
-    vertex = aligned(8 * n_vertices, np.int32, 0).reshape(n_vertices, 8)
-    vertex[:, FIRST] = -1
-    vertex[:, WHOLE] = vertex[:, COMPONENT] = components(tail, head, n_vertices)
-    small = n_vertices <= PRIM_VERTICES and PRIM_DEGREE * n_vertices <= n_arms <= n_vertices * n_vertices
-    has_matrix = policy == PRIM or (policy == ADAPTIVE and small)
-    side = n_vertices if has_matrix else 0
-    meta = np.zeros(24, dtype=np.int64)
-    meta[POLICY], meta[HAS_MATRIX], meta[PATIENCE] = policy, has_matrix, 1
-    meta[STALE] = meta[DIRTY] = 1
-    meta[MODE] = PRIM if has_matrix else HOT_COLD
-    meta[POOL_LIMIT] = 4 * rank + 64
-    size = max(n_arms, n_vertices) + 320
-    first_guess = search_cost.py_func(n_vertices) + 0.6 * min(n_vertices, 1000)
+def wants_matrix(solver_mode: int, n_vertices: int, n_arms: int) -> bool:
+    """Whether dense Prim is the busy solver: for few vertices and many edges a vertex, or where it is asked for."""
+    fits = n_vertices <= PRIM_VERTICES and PRIM_DEGREE * n_vertices <= n_arms <= n_vertices * n_vertices
+    return solver_mode == PRIM or (solver_mode == ADAPTIVE and fits)
 
-    def ints(n: int) -> IntArray:
-        return np.zeros(n, dtype=np.int64)
 
-    return ForestArrays(
-        recs=recs,
-        rows=new_rows(tail, head, n_vertices),
-        guard=np.full(n_arms, np.inf),
-        vertex=vertex,
-        pool_weight=np.zeros(size),
-        pool=np.zeros((size, 4), dtype=np.int32),
-        half=np.zeros((2 * rank, 4), dtype=np.int32),
-        tree=np.zeros((rank, 2), dtype=np.int32),
-        fresh_weight=np.zeros(size),
-        fresh_arm=ints(size),
-        spare_weight=np.zeros(size),
-        spare_arm=ints(size),
-        count=ints(size),
-        list_a=ints(max(n_vertices, rank)),
-        risen=ints(8),
-        changed=ints(4 * rank + 64),
-        queue=np.zeros((n_vertices, 8), dtype=np.int32),
-        matrix=np.zeros((side, side), dtype=np.int64),
-        matrix_arm=np.zeros((side, side), dtype=np.int32),
-        parallel=parallel_arms(tail, head) if has_matrix else np.zeros(0, dtype=np.int32),
-        sorted_base=ints(rank),
-        meta=meta,
-        real=np.array([0.0, 150.0 * n_vertices, first_guess, 0.0]),
+def _new_vertices(tail: IntArray, head: IntArray, n_vertices: int) -> Int32Array:
+    vertex: Int32Array = aligned(8 * n_vertices, np.int32, 0).reshape(n_vertices, 8)
+    vertex[:, FIRST_HALF] = -1
+    vertex[:, WHOLE_COMPONENT] = vertex[:, COMPONENT] = components(tail, head, n_vertices)
+    return vertex
+
+
+def _new_hot(n_vertices: int, size: int) -> HotEdges:
+    return HotEdges(
+        weight=np.zeros(size),
+        edge=np.zeros((size, 4), dtype=np.int32),
+        entering_weight=np.zeros(size),
+        entering_arm=np.zeros(size, dtype=np.int64),
+        failing=np.zeros(n_vertices, dtype=np.int64),
     )
 
 
-@kernel
-def merge_base(sorted_base, n_sorted, added, n_added, gone, n_gone, edge, spare, count):
-    """Take `gone` out of the sorted answer and `added` into it; returns its new size.
+def _new_tree(n_arms: int, n_vertices: int, rank: int) -> Tree:
+    return Tree(
+        edge=np.zeros((rank, 2), dtype=np.int32),
+        half=np.zeros((2 * rank, 4), dtype=np.int32),
+        bound_weight=np.full(n_arms, np.inf),
+        beaten=np.zeros(rank, dtype=np.int64),
+        risen=np.zeros(8, dtype=np.int64),
+        changed=np.zeros(4 * rank + 64, dtype=np.int64),
+        walk=np.zeros((n_vertices, 8), dtype=np.int32),
+    )
 
-    The BASE column must be right already. O(D) at most and O(s log D) compares for few changes s. Changes
-    `sorted_base` and orders the lists.
-    """
-    if n_added == n_gone and n_added <= 12:
-        for i in range(n_added):
-            old, new = gone[i], added[i]
-            lo, hi = 0, n_sorted
-            while lo < hi:
-                mid = (lo + hi) >> 1
-                if sorted_base[mid] < old:
-                    lo = mid + 1
-                else:
-                    hi = mid
-            while lo + 1 < n_sorted and sorted_base[lo + 1] < new:
-                sorted_base[lo] = sorted_base[lo + 1]
-                lo += 1
-            while lo > 0 and sorted_base[lo - 1] > new:
-                sorted_base[lo] = sorted_base[lo - 1]
-                lo -= 1
-            sorted_base[lo] = new
-        return n_sorted
-    sort_ids(added, n_added, spare, count)
-    n = 0
-    for i in range(n_sorted):
-        if edge[sorted_base[i], BASE] != 0:
-            sorted_base[n] = sorted_base[i]
-            n += 1
-    total = n + n_added
-    i, o = n_added - 1, total - 1
-    while i >= 0:
-        if n > 0 and sorted_base[n - 1] > added[i]:
-            sorted_base[o] = sorted_base[n - 1]
-            n -= 1
-        else:
-            sorted_base[o] = added[i]
-            i -= 1
-        o -= 1
-    return total
+
+def _new_matrix(tail: IntArray, head: IntArray, n_vertices: int) -> Matrix:
+    return Matrix(
+        key=np.zeros((n_vertices, n_vertices), dtype=np.int64),
+        arm=np.zeros((n_vertices, n_vertices), dtype=np.int32),
+        parallel=parallel_arms(tail, head) if len(tail) else np.zeros(0, dtype=np.int32),
+        best_key=np.zeros(n_vertices, dtype=np.int64),
+        best_from=np.zeros(n_vertices, dtype=np.int64),
+    )
+
+
+def new_forest(
+    recs: FloatArray, tail: IntArray, head: IntArray, n_vertices: int, rank: int, solver_mode: int
+) -> ForestState:
+    """A state in which nothing was solved yet. O(K log K)."""
+    n_arms = len(tail)
+    size = max(n_arms, n_vertices) + 320
+    prim = wants_matrix(solver_mode, n_vertices, n_arms)
+    flags = np.zeros(4, dtype=np.bool_)
+    flags[STALE] = flags[DIRTY] = True
+    lengths: IntArray = aligned(7, np.int64, 0)
+    lengths[HOT_LIMIT] = 4 * rank + 64
+    first_search = search_start_cost.py_func(n_vertices) + 0.6 * min(n_vertices, 1000)
+    none = np.zeros(0, dtype=np.int64)
+    return ForestState(
+        recs=recs,
+        edges=new_edges(tail, head, n_vertices),
+        vertex=_new_vertices(tail, head, n_vertices),
+        hot=_new_hot(n_vertices, size),
+        tree=_new_tree(n_arms, n_vertices, rank),
+        matrix=_new_matrix(tail, head, n_vertices) if prim else _new_matrix(none, none, 0),
+        answer=new_answer(rank),
+        scratch=new_scratch(size),
+        lam=np.zeros(1),
+        flags=flags,
+        lengths=lengths,
+        counters=np.zeros(5, dtype=np.int64),
+        costs=np.array([150.0 * n_vertices, first_search]),
+        switch=new_switch(PRIM if prim else HOT_COLD),
+        solver_mode=solver_mode,
+    )
