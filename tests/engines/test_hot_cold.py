@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from semibandit.arms import new_records
-from semibandit.engines.layers.hot_cold import COLD, HotColdEngine
+from semibandit.engines.layers.hot_cold import HotColdEngine
+from semibandit.engines.layers.places import COLD
 from semibandit.engines.layers.remembered_oracle import RememberedOracle
 from semibandit.engines.resolve.oracle import OracleEngine, resolve_engine
 from semibandit.errors import ParameterError
@@ -23,7 +24,7 @@ VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.0, 0.5, 1.0)]
 def layered(matroid: Matroid, records: Any = None, reserve: int = 3) -> HotColdEngine:
     """An engine that uses layers even where they do not pay."""
     engine = HotColdEngine(matroid, records, reserve=reserve)
-    engine._may_skip = False
+    engine._worth.may_skip = False
     return engine
 
 
@@ -161,7 +162,7 @@ def test_calls_of_a_round_do_not_grow_with_the_number_of_arms(kind):
         engine = layered(matroid)
         calls.append(steady(engine, 200, rivals=400))
         assert engine.oracle_calls == sum(calls[-1]) + engine.epoch_calls
-        assert max(calls[-1]) <= (engine.reserve + 1) * matroid.rank + engine._most_hot
+        assert max(calls[-1]) <= (engine.reserve + 1) * matroid.rank + engine._layers.most_hot
     assert calls[0] == calls[1]
     assert 0 < np.mean(calls[0]) < 80
 
@@ -219,18 +220,18 @@ def test_an_epoch_begins_when_layers_are_used_up_or_too_many_arms_are_hot():
     engine.set_weight(0, 0.995)
     engine.set_weight(1, -1.0)
     assert engine.base().tolist() == [0, 2] and engine.epochs == 1
-    assert [layer.tolist() for layer in engine._layers] == [[2, 3]]
+    assert [layer.tolist() for layer in engine._layers.members] == [[2, 3]]
     engine.set_weight(2, -1.0)
     assert engine.base().tolist() == [0, 3] and engine.epochs == 1
-    assert [layer.tolist() for layer in engine._layers] == [[2, 3], [4, 5]]
+    assert [layer.tolist() for layer in engine._layers.members] == [[2, 3], [4, 5]]
     engine.set_weight(5, -1.0)
     assert engine.base().tolist() == [0, 3] and engine.epochs == 2
     engine.touch(np.arange(100))
-    assert engine._n_hot > engine._most_hot
+    assert engine._places.n_hot > engine._layers.most_hot
     assert engine.base().tolist() == [0, 3] and engine.epochs == 3
     engine.advance(0.5)
     engine.base()
-    assert engine.epochs == 4 and (engine._layer == COLD).all()
+    assert engine.epochs == 4 and (engine._places.state.place == COLD).all()
 
 
 @pytest.mark.parametrize("kind", ["built-in", "oracle"])
@@ -264,11 +265,11 @@ def test_excluding_cold_arms_heats_nothing():
     engine.base()
     engine.set_weight(0, 0.0)
     engine.base()
-    hot, epochs = engine._n_hot, engine.epochs
+    hot, epochs = engine._places.n_hot, engine.epochs
     lightest = np.argsort(engine.records["alpha"])[:1500]
     for _ in range(5):
         engine.base_excluding(lightest)
-    assert (engine._n_hot, engine.epochs) == (hot, epochs)
+    assert (engine._places.n_hot, engine.epochs) == (hot, epochs)
 
 
 def test_layers_are_given_up_where_they_do_not_pay_and_tried_again():
