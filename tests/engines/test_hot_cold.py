@@ -12,6 +12,7 @@ from semibandit.arms import new_records
 from semibandit.engines.layers.hot_cold import HotColdEngine
 from semibandit.engines.layers.places import COLD
 from semibandit.engines.layers.remembered_oracle import RememberedOracle
+from semibandit.engines.layers.worth import LayersWorth
 from semibandit.engines.resolve.oracle import OracleEngine, resolve_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic, Linear, Matroid, Partition, Transversal, Uniform
@@ -285,6 +286,32 @@ def test_layers_are_given_up_where_they_do_not_pay_and_tried_again():
         engine.set_weights(np.arange(5), 5.0 + 0.001 * step)
         assert engine.base().tolist() == [0, 1, 2, 3, 4]
     assert engine.epochs - busy < 150
+
+
+def test_layers_that_do_not_pay_are_tried_more_and_more_seldom():
+    def epoch(rounds: int, calls: int) -> int:
+        for _ in range(rounds):
+            worth.count_round()
+        worth.end_epoch(calls, n_layers=1, n_sorted=100.0)
+        worth.begin_epoch(calls, full_calls=10)
+        return worth.skip
+
+    worth = LayersWorth(test_cost=1.0)
+    assert epoch(0, 10) == 0
+    # Ten tests and a layer in a round, for which a full greedy would have made ten tests.
+    skips = []
+    calls = 10
+    for _ in range(8):
+        calls += 10
+        skips.append(epoch(1, calls))
+        for left in range(skips[-1] - 1, -1, -1):
+            assert epoch(0, calls) == left
+    assert skips == [1, 3, 7, 15, 31, 63, 64, 64]
+    # A long epoch in which hardly anything was tested: layers pay, and the memory of bad ones is gone.
+    assert epoch(100, calls + 20) == 0
+    assert epoch(1, calls + 40) == 1
+    worth.skip, worth.may_skip = 0, False
+    assert epoch(1, calls + 1000) == 0
 
 
 def test_nothing_is_asked_when_nothing_changed():

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.lanes import lowest_bit
 from semibandit.engines import resolve_engine
 from semibandit.engines.switch import CHANGES, IN_USE
+from semibandit.engines.transversal.bits import all_of, contains, discard, empty_sets, insert
 from semibandit.engines.transversal.challengers import MOST_SEARCHES
 from semibandit.engines.transversal.engine import TransversalAdaptiveEngine, TransversalChallengerEngine
-from semibandit.engines.transversal.state import SEARCHES, SOLVES
+from semibandit.engines.transversal.state import SEARCHES, SOLVES, BestOutsiders, TopTournament
+from semibandit.engines.transversal.top_tournament import play_top, replay_top
 from semibandit.environments import Bernoulli
 from semibandit.matroids import Transversal, Uniform
 from semibandit.testing import check_engine
@@ -242,6 +245,36 @@ def test_large_changes_make_everything_anew():
         assert np.array_equal(engine.base(), resolve_engine(matroid).base())
 
 
+@pytest.mark.parametrize("maker", sorted(MAKERS))
+def test_all_records_at_once(maker):
+    """Records written by their owner, then one `touch_all`, with some arms away."""
+    rng = np.random.default_rng(4)
+    matroid = random_instance(rng, 150, 20)
+    fast, slow = MAKERS[maker](matroid), resolve_engine(matroid)
+    for step in range(8):
+        alpha = rng.integers(0, 4, 150) / 4.0
+        for engine in (fast, slow):
+            engine.records["alpha"], engine.records["beta"] = alpha, 0.5
+            engine.touch_all()
+            if step % 2:
+                engine.delete(np.arange(0, 150, 7))
+        assert np.array_equal(fast.base(), slow.base())
+        fast._check()
+        if step % 2:
+            for engine in (fast, slow):
+                engine.insert(np.arange(0, 150, 7))
+
+
+def test_much_feedback_at_once_is_not_worked_off_arm_by_arm():
+    matroid = random_instance(np.random.default_rng(1), 200, 20)
+    engine = TransversalChallengerEngine(matroid)
+    engine.base()
+    engine.observe(np.arange(20), np.full(20, 0.5), 0.0, 1.0)
+    assert not engine._challengers.best_stale[0]
+    engine.observe(np.arange(100), np.full(100, 0.5), 0.0, 1.0)
+    assert engine._challengers.best_stale[0]
+
+
 def test_other_matroids_are_refused():
     for make in (TransversalChallengerEngine, TransversalAdaptiveEngine):
         with pytest.raises(TypeError, match="transversal"):
@@ -256,3 +289,54 @@ def _lowest(word):
 def test_lowest_bit():
     for i in range(64):
         assert _lowest(np.int64(-1) << np.int64(i)) == i
+
+
+@kernel
+def _change_set(words, inserted, discarded):
+    for i in inserted:
+        insert(words, i)
+    for i in discarded:
+        discard(words, i)
+
+
+@kernel
+def _list_set(words, out):
+    for i in range(out.shape[0]):
+        out[i] = contains(words, i)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
+def test_sets_of_bits(n):
+    rng = np.random.default_rng(n)
+    words, expected, got = all_of(n), np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    for _ in range(10):
+        _list_set(words, got)
+        assert np.array_equal(got, expected)
+        inserted, discarded = rng.integers(0, n, 3), rng.integers(0, n, n // 2 + 1)
+        _change_set(words, inserted, discarded)
+        expected[inserted] = True
+        expected[discarded] = False
+    assert empty_sets(2, n).shape == (2, len(words))
+
+
+@pytest.mark.parametrize("n_right", [1, 8, 9, 70])
+def test_the_top_tournament_knows_the_heaviest_key(n_right):
+    """Keys fall one after another, ties by arm, until all are -inf."""
+    rng = np.random.default_rng(n_right)
+    matroid = Transversal([rng.integers(0, n_right, 3).tolist() for _ in range(5 * n_right)], n_right)
+    engine = TransversalChallengerEngine(matroid)
+    engine.set_weights(np.arange(matroid.n_arms), rng.integers(0, 3, matroid.n_arms).astype(np.float64))
+    engine.base()
+    top, best = engine._challengers.top, engine._challengers.best
+    handles = make_handle(top), make_handle(best)
+    root = by_handle(play_top, TopTournament, BestOutsiders)(*handles)
+    assert np.array_equal(top.weight, best.node_weight[:n_right])
+    while True:
+        winner = top.winner[root]
+        keys = list(zip(-top.weight, top.arm, strict=True))
+        assert keys[winner] == min(keys)
+        if top.weight[winner] == -np.inf:
+            break
+        fallen = winner if rng.random() < 0.5 else rng.integers(n_right)
+        top.weight[fallen] = rng.choice([top.weight[fallen] - 1.0, -np.inf])
+        by_handle(replay_top, TopTournament)(handles[0], fallen)
