@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from semibandit.arms import new_records
-from semibandit.engines.layers.hot_cold import COLD, HotColdEngine
+from semibandit.engines.layers.hot_cold import HotColdEngine
+from semibandit.engines.layers.places import COLD
 from semibandit.engines.layers.remembered_oracle import RememberedOracle
+from semibandit.engines.layers.worth import LayersWorth
 from semibandit.engines.resolve.oracle import OracleEngine, resolve_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic, Linear, Matroid, Partition, Transversal, Uniform
@@ -23,7 +25,7 @@ VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.0, 0.5, 1.0)]
 def layered(matroid: Matroid, records: Any = None, reserve: int = 3) -> HotColdEngine:
     """An engine that uses layers even where they do not pay."""
     engine = HotColdEngine(matroid, records, reserve=reserve)
-    engine._may_skip = False
+    engine._worth.may_skip = False
     return engine
 
 
@@ -161,7 +163,7 @@ def test_calls_of_a_round_do_not_grow_with_the_number_of_arms(kind):
         engine = layered(matroid)
         calls.append(steady(engine, 200, rivals=400))
         assert engine.oracle_calls == sum(calls[-1]) + engine.epoch_calls
-        assert max(calls[-1]) <= (engine.reserve + 1) * matroid.rank + engine._most_hot
+        assert max(calls[-1]) <= (engine.reserve + 1) * matroid.rank + engine._layers.most_hot
     assert calls[0] == calls[1]
     assert 0 < np.mean(calls[0]) < 80
 
@@ -219,18 +221,18 @@ def test_an_epoch_begins_when_layers_are_used_up_or_too_many_arms_are_hot():
     engine.set_weight(0, 0.995)
     engine.set_weight(1, -1.0)
     assert engine.base().tolist() == [0, 2] and engine.epochs == 1
-    assert [layer.tolist() for layer in engine._layers] == [[2, 3]]
+    assert [layer.tolist() for layer in engine._layers.members] == [[2, 3]]
     engine.set_weight(2, -1.0)
     assert engine.base().tolist() == [0, 3] and engine.epochs == 1
-    assert [layer.tolist() for layer in engine._layers] == [[2, 3], [4, 5]]
+    assert [layer.tolist() for layer in engine._layers.members] == [[2, 3], [4, 5]]
     engine.set_weight(5, -1.0)
     assert engine.base().tolist() == [0, 3] and engine.epochs == 2
     engine.touch(np.arange(100))
-    assert engine._n_hot > engine._most_hot
+    assert engine._places.n_hot > engine._layers.most_hot
     assert engine.base().tolist() == [0, 3] and engine.epochs == 3
     engine.advance(0.5)
     engine.base()
-    assert engine.epochs == 4 and (engine._layer == COLD).all()
+    assert engine.epochs == 4 and (engine._places.state.place == COLD).all()
 
 
 @pytest.mark.parametrize("kind", ["built-in", "oracle"])
@@ -264,11 +266,11 @@ def test_excluding_cold_arms_heats_nothing():
     engine.base()
     engine.set_weight(0, 0.0)
     engine.base()
-    hot, epochs = engine._n_hot, engine.epochs
+    hot, epochs = engine._places.n_hot, engine.epochs
     lightest = np.argsort(engine.records["alpha"])[:1500]
     for _ in range(5):
         engine.base_excluding(lightest)
-    assert (engine._n_hot, engine.epochs) == (hot, epochs)
+    assert (engine._places.n_hot, engine.epochs) == (hot, epochs)
 
 
 def test_layers_are_given_up_where_they_do_not_pay_and_tried_again():
@@ -284,6 +286,32 @@ def test_layers_are_given_up_where_they_do_not_pay_and_tried_again():
         engine.set_weights(np.arange(5), 5.0 + 0.001 * step)
         assert engine.base().tolist() == [0, 1, 2, 3, 4]
     assert engine.epochs - busy < 150
+
+
+def test_layers_that_do_not_pay_are_tried_more_and_more_seldom():
+    def epoch(rounds: int, calls: int) -> int:
+        for _ in range(rounds):
+            worth.count_round()
+        worth.end_epoch(calls, n_layers=1, n_sorted=100.0)
+        worth.begin_epoch(calls, full_calls=10)
+        return worth.skip
+
+    worth = LayersWorth(test_cost=1.0)
+    assert epoch(0, 10) == 0
+    # Ten tests and a layer in a round, for which a full greedy would have made ten tests.
+    skips = []
+    calls = 10
+    for _ in range(8):
+        calls += 10
+        skips.append(epoch(1, calls))
+        for left in range(skips[-1] - 1, -1, -1):
+            assert epoch(0, calls) == left
+    assert skips == [1, 3, 7, 15, 31, 63, 64, 64]
+    # A long epoch in which hardly anything was tested: layers pay, and the memory of bad ones is gone.
+    assert epoch(100, calls + 20) == 0
+    assert epoch(1, calls + 40) == 1
+    worth.skip, worth.may_skip = 0, False
+    assert epoch(1, calls + 1000) == 0
 
 
 def test_nothing_is_asked_when_nothing_changed():

@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.lanes import lowest_bit
 from semibandit.engines import resolve_engine
-from semibandit.engines.transversal import adaptive
-from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
-from semibandit.engines.transversal.challenger import MOST_SEARCHES, TransversalChallengerEngine
-from semibandit.engines.transversal.matching import MATE, SEARCHES, SOLVES, STALE, lowest_bit
+from semibandit.engines.switch import CHANGES, IN_USE
+from semibandit.engines.transversal.bits import all_of, contains, discard, empty_sets, insert
+from semibandit.engines.transversal.challengers import MOST_SEARCHES
+from semibandit.engines.transversal.engine import TransversalAdaptiveEngine, TransversalChallengerEngine
+from semibandit.engines.transversal.state import SEARCHES, SOLVES, BestOutsiders, TopTournament
+from semibandit.engines.transversal.top_tournament import play_top, replay_top
 from semibandit.environments import Bernoulli
 from semibandit.matroids import Transversal, Uniform
 from semibandit.testing import check_engine
@@ -25,13 +29,16 @@ VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.0, 0.5, 1.0)]
 
 
 def fluttering(matroid: Any, records: Any = None) -> TransversalAdaptiveEngine:
-    """An adaptive engine for which changing parts is free, so that it does so all the time."""
+    """An adaptive engine for which changing solvers is free, so that it does so all the time."""
     engine = TransversalAdaptiveEngine(matroid, records)
-    switch = engine._state.switch
-    switch[adaptive.THERE_AND_BACK] = switch[adaptive.REBUILD] = 0.0
-    switch[adaptive.SOLVE] = 500.0 * (matroid.n_arms % 3)
-    switch[adaptive.GREEDY_ROUND] = 300.0 * (1 + matroid.n_arms % 4)
-    switch[adaptive.PART] = float(matroid.n_arms % 2)
+    costs = engine._state.costs._replace(
+        there_and_back=0.0,
+        play_anew=0.0,
+        solve=500.0 * (matroid.n_arms % 3),
+        greedy_round=300.0 * (1 + matroid.n_arms % 4),
+    )
+    engine._run_on(engine._state._replace(costs=costs))
+    engine._state.switch[IN_USE] = matroid.n_arms % 2
     return engine
 
 
@@ -151,26 +158,26 @@ def test_both_ways_of_repair_are_used():
     game.both("advance", 1.0)
     for _ in range(150):
         game.play()
-    meta = game.fast._arrays.meta
-    assert meta[SOLVES] > 20 and meta[SEARCHES] > 100
+    work = game.fast._challengers.work
+    assert work[SOLVES] > 20 and work[SEARCHES] > 100
     assert matroid.rank > MOST_SEARCHES
 
 
-def test_parts_change_with_the_load():
+def test_solvers_change_with_the_load():
     """Many exchanges at first, few later: greedy begins, the challengers take over and stay."""
     rng = np.random.default_rng(0)
     matroid = Transversal(np.argsort(rng.random((1000, 40)), axis=1)[:, :3])
     engine = TransversalAdaptiveEngine(matroid)
-    assert engine.part == "greedy"
+    assert engine.solver == "greedy"
     EngineLoop(engine, Bernoulli(matroid, rng.random(1000), seed=1)).rounds(20_000)
-    assert engine.part == "challenger"
+    assert engine.solver == "challengers"
     # A change costs about ten rounds of greedy: so few of them are nothing in 20,000 rounds.
-    assert engine._state.switch[adaptive.CHANGES] < 100
+    assert engine._state.switch[CHANGES] < 100
     # Played arms that fall below all others make every round a busy one.
     for step in range(100):
         arms = engine.base()
         engine.set_weights(arms, -1.0 - step - rng.random(len(arms)), 0.0)
-    assert engine.part == "greedy"
+    assert engine.solver == "greedy"
     engine._check()
 
 
@@ -200,11 +207,11 @@ def test_a_quiet_round_touches_nothing():
     engine.set_weights(np.arange(120), alpha)
     base = engine.base()
     assert base.tolist() == list(range(30))
-    before = engine._arrays.meta.copy()
+    before = engine._challengers.work.copy()
     for step in range(20):
         engine.set_weights(base, 0.9 - 0.02 * step)
         assert engine.base().tolist() == list(range(30))
-    assert np.array_equal(engine._arrays.meta[[SEARCHES, SOLVES]], before[[SEARCHES, SOLVES]])
+    assert np.array_equal(engine._challengers.work[[SEARCHES, SOLVES]], before[[SEARCHES, SOLVES]])
 
 
 def test_a_rising_outsider_enters_where_it_beats_the_lightest():
@@ -226,17 +233,46 @@ def test_large_changes_make_everything_anew():
         engine = make(matroid)
         engine.base()
         engine.touch(np.arange(200))
-        tops = engine._arrays if make is TransversalChallengerEngine else engine._tops
-        assert tops.meta[STALE] == 1
+        assert engine._challengers.best_stale[0]
         engine.delete(np.arange(150))
         engine._check()
         assert engine.base().min() >= 150
         engine.delete(np.arange(150, 200))
         assert engine.base().tolist() == []
-        assert (tops.right[:, MATE] < 0).all()
+        assert (engine._challengers.matching.matched_arm < 0).all()
         engine.insert(np.arange(200))
         engine._check()
         assert np.array_equal(engine.base(), resolve_engine(matroid).base())
+
+
+@pytest.mark.parametrize("maker", sorted(MAKERS))
+def test_all_records_at_once(maker):
+    """Records written by their owner, then one `touch_all`, with some arms away."""
+    rng = np.random.default_rng(4)
+    matroid = random_instance(rng, 150, 20)
+    fast, slow = MAKERS[maker](matroid), resolve_engine(matroid)
+    for step in range(8):
+        alpha = rng.integers(0, 4, 150) / 4.0
+        for engine in (fast, slow):
+            engine.records["alpha"], engine.records["beta"] = alpha, 0.5
+            engine.touch_all()
+            if step % 2:
+                engine.delete(np.arange(0, 150, 7))
+        assert np.array_equal(fast.base(), slow.base())
+        fast._check()
+        if step % 2:
+            for engine in (fast, slow):
+                engine.insert(np.arange(0, 150, 7))
+
+
+def test_much_feedback_at_once_is_not_worked_off_arm_by_arm():
+    matroid = random_instance(np.random.default_rng(1), 200, 20)
+    engine = TransversalChallengerEngine(matroid)
+    engine.base()
+    engine.observe(np.arange(20), np.full(20, 0.5), 0.0, 1.0)
+    assert not engine._challengers.best_stale[0]
+    engine.observe(np.arange(100), np.full(100, 0.5), 0.0, 1.0)
+    assert engine._challengers.best_stale[0]
 
 
 def test_other_matroids_are_refused():
@@ -253,3 +289,54 @@ def _lowest(word):
 def test_lowest_bit():
     for i in range(64):
         assert _lowest(np.int64(-1) << np.int64(i)) == i
+
+
+@kernel
+def _change_set(words, inserted, discarded):
+    for i in inserted:
+        insert(words, i)
+    for i in discarded:
+        discard(words, i)
+
+
+@kernel
+def _list_set(words, out):
+    for i in range(out.shape[0]):
+        out[i] = contains(words, i)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
+def test_sets_of_bits(n):
+    rng = np.random.default_rng(n)
+    words, expected, got = all_of(n), np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    for _ in range(10):
+        _list_set(words, got)
+        assert np.array_equal(got, expected)
+        inserted, discarded = rng.integers(0, n, 3), rng.integers(0, n, n // 2 + 1)
+        _change_set(words, inserted, discarded)
+        expected[inserted] = True
+        expected[discarded] = False
+    assert empty_sets(2, n).shape == (2, len(words))
+
+
+@pytest.mark.parametrize("n_right", [1, 8, 9, 70])
+def test_the_top_tournament_knows_the_heaviest_key(n_right):
+    """Keys fall one after another, ties by arm, until all are -inf."""
+    rng = np.random.default_rng(n_right)
+    matroid = Transversal([rng.integers(0, n_right, 3).tolist() for _ in range(5 * n_right)], n_right)
+    engine = TransversalChallengerEngine(matroid)
+    engine.set_weights(np.arange(matroid.n_arms), rng.integers(0, 3, matroid.n_arms).astype(np.float64))
+    engine.base()
+    top, best = engine._challengers.top, engine._challengers.best
+    handles = make_handle(top), make_handle(best)
+    root = by_handle(play_top, TopTournament, BestOutsiders)(*handles)
+    assert np.array_equal(top.weight, best.node_weight[:n_right])
+    while True:
+        winner = top.winner[root]
+        keys = list(zip(-top.weight, top.arm, strict=True))
+        assert keys[winner] == min(keys)
+        if top.weight[winner] == -np.inf:
+            break
+        fallen = winner if rng.random() < 0.5 else rng.integers(n_right)
+        top.weight[fallen] = rng.choice([top.weight[fallen] - 1.0, -np.inf])
+        by_handle(replay_top, TopTournament)(handles[0], fallen)

@@ -51,7 +51,7 @@ def _adaptive(matroid: Matroid, records: Records | None = None) -> Engine:
         from semibandit.engines.graphic.engine import GraphicAdaptiveEngine
 
         return GraphicAdaptiveEngine(matroid, records)
-    from semibandit.engines.transversal.adaptive import TransversalAdaptiveEngine
+    from semibandit.engines.transversal.engine import TransversalAdaptiveEngine
 
     return TransversalAdaptiveEngine(matroid, records)
 

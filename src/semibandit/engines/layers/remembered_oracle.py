@@ -43,81 +43,26 @@ class RememberedOracle:
         # A fresh array, because the test is a user's code and may sort or keep what it is handed.
         return bool(self.matroid._is_independent(np.array(arms, dtype=np.int64)))
 
-    def greedy(self, order: list[int], known: Iterable[int], shelf: int = 0) -> list[int]:
+    def greedy(self, order: list[int], known: Iterable[int], slot: int = 0) -> list[int]:
         """The heaviest base of the arms in `order` (heaviest first), in picking order.
 
-        `known` is an independent set, best the answer of a similar run; facts are kept on a `shelf` each for runs
+        `known` is an independent set, best the answer of a similar run; facts are kept in a `slot` each for runs
         whose picked sets are alike. At most one call per arm in `order` and log2 D per arm that is exchanged.
         """
         if len(self._bit) > self._limit:
             self._bit.clear()
             self._facts.clear()
-        facts = self._facts.setdefault(shelf, {})
-        rank = self.matroid.rank
+        run = _Run(self, self._facts.setdefault(slot, {}))
         trusted = set(known)
-        picked: list[int] = []
-        mask = 0
-        entrants = 0  # arms from outside that have not pushed out a trusted one yet
-        run: list[
-            int
-        ] = []  # trusted arms that come next and are still to be tried, when there are such entrants
-
-        def settle() -> None:
-            nonlocal mask, entrants, run
-            while run and entrants and len(picked) < rank:
-                fits = self._how_many_fit(picked, run, rank)
-                for arm in run[:fits]:
-                    picked.append(arm)
-                    mask |= self._bit_of(arm)
-                if fits < len(run) and len(picked) < rank:
-                    facts[run[fits]] = mask
-                    entrants -= 1
-                run = run[fits + 1 :]
-            for arm in run[: rank - len(picked)]:
-                picked.append(arm)
-                mask |= self._bit_of(arm)
-            run = []
-
         for arm in order:
-            if len(picked) == rank:
+            if run.is_full():
                 break
             if arm in trusted:
-                if entrants:
-                    run.append(arm)
-                else:
-                    picked.append(arm)
-                    mask |= self._bit_of(arm)
-                continue
-            spanning = facts.get(arm)
-            if spanning is not None and spanning & mask == spanning:
-                continue
-            if run:
-                settle()
-                if len(picked) == rank or (spanning is not None and spanning & mask == spanning):
-                    continue
-            picked.append(arm)
-            if self.independent(picked):
-                mask |= self._bit_of(arm)
-                entrants += 1
-            else:
-                picked.pop()
-                facts[arm] = mask
-        settle()
-        return picked
-
-    def _how_many_fit(self, picked: list[int], run: list[int], rank: int) -> int:
-        """The largest n such that `picked` and the first n arms of `run` are independent. O(log) calls."""
-        room = rank - len(picked)
-        good, bad = 0, min(len(run), room + 1)
-        if len(run) <= room and self.independent(picked + run):
-            return len(run)
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            if self.independent(picked + run[:middle]):
-                good = middle
-            else:
-                bad = middle
-        return good
+                run.offer_trusted(arm)
+            elif not run.spans(arm):
+                run.offer(arm)
+        run.try_waiting()
+        return run.picked
 
     def _bit_of(self, arm: int) -> int:
         bit = self._bit.get(arm)
@@ -130,3 +75,82 @@ class RememberedOracle:
         words = len(self._bit) // 30 + 1
         masks = {id(mask) for facts in self._facts.values() for mask in facts.values()}
         return 100 * len(self._bit) + 100 * sum(map(len, self._facts.values())) + 4 * words * len(masks)
+
+
+class _Run:
+    """One run of greedy: the arms `picked`, and trusted ones that are `waiting`.
+
+    `entrants` counts picked arms from outside the trusted set that have not pushed out a trusted one yet. While there
+    are any, trusted arms that come next wait, to be tried together.
+    """
+
+    def __init__(self, oracle: RememberedOracle, facts: Facts) -> None:
+        self.picked: list[int] = []
+        self._waiting: list[int] = []
+        self._entrants = 0
+        self._mask = 0
+        self._oracle, self._facts, self._rank = oracle, facts, oracle.matroid.rank
+
+    def is_full(self) -> bool:
+        """Whether the picked arms are a base."""
+        return len(self.picked) == self._rank
+
+    def spans(self, arm: int) -> bool:
+        """Whether it is known that the picked arms span `arm`. No call."""
+        spanning = self._facts.get(arm)
+        return spanning is not None and spanning & self._mask == spanning
+
+    def offer_trusted(self, arm: int) -> None:
+        """The next arm is a trusted one. No call."""
+        if self._entrants:
+            self._waiting.append(arm)
+        else:
+            self._pick(arm)
+
+    def offer(self, arm: int) -> None:
+        """The next arm is one from outside: a call, after those for the arms that wait."""
+        if self._waiting:
+            self.try_waiting()
+            if self.is_full() or self.spans(arm):
+                return
+        self.picked.append(arm)
+        if self._oracle.independent(self.picked):
+            self._mask |= self._oracle._bit_of(arm)
+            self._entrants += 1
+        else:
+            self.picked.pop()
+            self._facts[arm] = self._mask
+
+    def try_waiting(self) -> None:
+        """Pick the waiting arms but those that entrants push out. O(log D) calls for each of these."""
+        waiting = self._waiting
+        while waiting and self._entrants and not self.is_full():
+            fits = self._how_many_fit(waiting)
+            for arm in waiting[:fits]:
+                self._pick(arm)
+            if fits < len(waiting) and not self.is_full():
+                self._facts[waiting[fits]] = self._mask
+                self._entrants -= 1
+            waiting = waiting[fits + 1 :]
+        for arm in waiting[: self._rank - len(self.picked)]:
+            self._pick(arm)
+        self._waiting = []
+
+    def _pick(self, arm: int) -> None:
+        self.picked.append(arm)
+        self._mask |= self._oracle._bit_of(arm)
+
+    def _how_many_fit(self, waiting: list[int]) -> int:
+        """The largest n such that the picked arms and the first n of `waiting` are independent. O(log D) calls."""
+        room = self._rank - len(self.picked)
+        independent, picked = self._oracle.independent, self.picked
+        if len(waiting) <= room and independent(picked + waiting):
+            return len(waiting)
+        good, bad = 0, min(len(waiting), room + 1)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if independent(picked + waiting[:middle]):
+                good = middle
+            else:
+                bad = middle
+        return good

@@ -1,107 +1,103 @@
-"""Invariants of `ChallengerArrays`, for tests."""
+"""Invariants of `Challengers`, for tests."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA
-from semibandit.engines.transversal.matching import (
+from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.engines.transversal.best_outsiders import check_best_outsiders
+from semibandit.engines.transversal.state import (
     ABSENT,
-    AHEAD,
-    BOUND,
-    BOUND_ARM,
-    CAME,
-    CROWDED,
-    DEAD,
-    FREE,
-    IN_CAME,
+    IN_ANSWER,
+    IN_ENTRANTS,
     IN_PASSED,
     IN_RISEN,
-    IN_SORTED,
-    MATE,
-    N_BASE,
-    N_CAME,
-    N_PASSED,
-    N_RISEN,
-    N_SORTED,
-    ORDER,
     OUTSIDER,
-    PASSED,
-    RELIST,
-    RISEN,
-    SORTED,
-    STALE,
-    ChallengerArrays,
+    RIGHT,
+    ArmList,
+    Challengers,
 )
-from semibandit.engines.transversal.tops import FIRST_SLOT, RIGHT, check_tops
 
 
-def _bits(rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.bool_]:
+def check_challengers(s: Challengers, absent: npt.NDArray[np.bool_]) -> None:
+    """Assert matching, sets, lists, tournaments and bounds. O(D * edges)."""
+    _check_matching(s, absent)
+    _check_lists(s)
+    if s.best_stale[0]:
+        return
+    weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
+    outside = (s.best.arm_in >= 0) & (s.matching.matched_node[s.best.arm_in] == OUTSIDER)
+    assert np.array_equal(s.best.leaf, np.where(outside, weight[s.best.arm_in], -np.inf))
+    check_best_outsiders(s.best)
+    if not s.bounds_stale[0] and s.risen.length[0] == 0:
+        _check_bounds(s, weight)
+
+
+def _check_matching(s: Challengers, absent: npt.NDArray[np.bool_]) -> None:
+    matching = s.matching
+    matched_arm, n_right = matching.matched_arm, len(matching.matched_arm)
+    matched = np.flatnonzero(matched_arm >= 0)
+    base = matched_arm[matched]
+    assert len(np.unique(base)) == len(base) == matching.n_base[0]
+    assert np.array_equal(matching.matched_node[base], matched)
+    assert (matching.matched_node >= 0).sum() == len(base)
+    assert np.array_equal(matching.matched_node == ABSENT, absent)
+    ahead = np.zeros((n_right, n_right), dtype=np.bool_)
+    for r in matched:
+        near = s.edge[s.indptr[matched_arm[r]] : s.indptr[matched_arm[r] + 1], RIGHT]
+        assert r in near
+        ahead[r, near] = True
+    assert np.array_equal(_bits(matching.ahead, n_right), ahead)
+    assert np.array_equal(_bits(matching.behind, n_right), ahead.T)
+    assert np.array_equal(_bits(matching.free[None], n_right)[0], matched_arm < 0)
+    assert not s.solving.dead.any()
+    assert np.array_equal(np.sort(s.solving.order), np.arange(n_right))
+
+
+def _bits(rows: IntArray, n: int) -> npt.NDArray[np.bool_]:
     """The sets in `rows` as a matrix of truth values with n columns."""
     little = np.ascontiguousarray(rows, dtype="<i8").view(np.uint8).reshape(len(rows), -1)
     return np.unpackbits(little, axis=1, bitorder="little")[:, :n].astype(np.bool_)
 
 
-def _challengers(s: ChallengerArrays, start: int) -> set[int]:
+def _check_lists(s: Challengers) -> None:
+    lists = (s.answer, IN_ANSWER), (s.entrants, IN_ENTRANTS), (s.passed, IN_PASSED), (s.risen, IN_RISEN)
+    for arms, bit in lists:
+        assert np.array_equal(np.flatnonzero(s.listed & bit), np.sort(_arms(arms)))
+    assert (np.diff(_arms(s.answer)) > 0).all()
+    if not s.answer_stale[0]:
+        base = s.matching.matched_arm[s.matching.matched_arm >= 0]
+        assert np.isin(base, np.concatenate((_arms(s.answer), _arms(s.entrants)))).all()
+
+
+def _arms(arms: ArmList) -> IntArray:
+    return arms.arms[: arms.length[0]]
+
+
+def _check_bounds(s: Challengers, weight: FloatArray) -> None:
+    """No challenger is heavier than a bound, no base arm lighter but those noted, no outsider fits besides the base."""
+    passed = set(_arms(s.passed).tolist())
+    for r, arm in enumerate(s.matching.matched_arm.tolist()):
+        if arm < 0:
+            assert not _challengers(s, r), "a free right node that an outsider reaches"
+            continue
+        bound = (-s.bounds.weight[r], s.bounds.arm[r])
+        assert all(bound <= (-weight[c], c) for c in _challengers(s, r))
+        assert (-weight[arm], arm) <= bound or bound[0] == np.inf or arm in passed
+
+
+def _challengers(s: Challengers, start: int) -> set[int]:
     """All outsiders that could replace the arm matched to `start`, by walking every edge backwards."""
     reached, waiting = {start}, [start]
     found: set[int] = set()
     while waiting:
         r = waiting.pop()
-        for arm in s.arm_of[s.first[FIRST_SLOT, r] : s.first[FIRST_SLOT, r + 1]].tolist():
-            host = int(s.host[arm]) if arm >= 0 else ABSENT
-            if host == OUTSIDER:
+        for arm in s.best.arm_in[s.best.first_slot[r] : s.best.first_slot[r + 1]].tolist():
+            node = int(s.matching.matched_node[arm]) if arm >= 0 else ABSENT
+            if node == OUTSIDER:
                 found.add(arm)
-            elif host >= 0 and host not in reached:
-                reached.add(host)
-                waiting.append(host)
+            elif node >= 0 and node not in reached:
+                reached.add(node)
+                waiting.append(node)
     return found
-
-
-def check_challenger(s: ChallengerArrays, absent: npt.NDArray[np.bool_]) -> None:
-    """Assert matching, rows, lists, tournaments and bounds. O(D * edges)."""
-    n_right = len(s.right)
-    mate = s.right[:, MATE]
-    matched = np.flatnonzero(mate >= 0)
-    base = mate[matched]
-    assert len(np.unique(base)) == len(base) == s.meta[N_BASE]
-    assert np.array_equal(s.host[base], matched) and (s.host >= 0).sum() == len(base)
-    assert np.array_equal(s.host == ABSENT, absent)
-    assert np.array_equal(np.sort(s.lists[ORDER]), np.arange(n_right))
-    ahead = np.zeros((n_right, n_right), dtype=np.bool_)
-    for r in matched:
-        near = s.edge[s.indptr[mate[r]] : s.indptr[mate[r] + 1], RIGHT]
-        assert r in near
-        ahead[r, near] = True
-    assert np.array_equal(_bits(s.bits[AHEAD : AHEAD + n_right], n_right), ahead)
-    assert np.array_equal(_bits(s.bits[AHEAD + n_right :], n_right), ahead.T)
-    masks = _bits(s.bits[:AHEAD], n_right)
-    assert np.array_equal(masks[FREE], mate < 0) and not masks[DEAD].any()
-    rows = (
-        (SORTED, IN_SORTED, N_SORTED),
-        (CAME, IN_CAME, N_CAME),
-        (PASSED, IN_PASSED, N_PASSED),
-    )
-    for row, bit, count in (*rows, (RISEN, IN_RISEN, N_RISEN)):
-        assert np.array_equal(np.flatnonzero(s.flag & bit), np.sort(s.lists[row, : s.meta[count]]))
-    listed = s.lists[SORTED, : s.meta[N_SORTED]]
-    assert (np.diff(listed) > 0).all()
-    if not s.meta[RELIST]:
-        assert np.isin(base, np.concatenate((listed, s.lists[CAME, : s.meta[N_CAME]]))).all()
-    if s.meta[STALE]:
-        return
-    weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
-    outside = (s.arm_of >= 0) & (s.host[s.arm_of] == OUTSIDER)
-    assert np.array_equal(s.leaf, np.where(outside, weight[s.arm_of], -np.inf))
-    check_tops(s.first, s.leaf, s.node_weight, s.node_slot)
-    if s.meta[CROWDED] or s.meta[N_RISEN]:
-        return
-    passed = set(s.lists[PASSED, : s.meta[N_PASSED]].tolist())
-    for r in matched:
-        bound = (-s.weights[BOUND, r], s.right[r, BOUND_ARM])
-        arm = int(mate[r])
-        assert all(bound <= (-weight[c], c) for c in _challengers(s, int(r)))
-        assert (-weight[arm], arm) <= bound or bound[0] == np.inf or arm in passed
-    for r in np.flatnonzero(mate < 0):
-        assert not _challengers(s, int(r)), "a free right node that an outsider reaches"
