@@ -10,7 +10,7 @@ from semibandit.engines import resolve_engine
 from semibandit.matroids import Graphic, Uniform
 from semibandit.paper.bucket_engine import BucketEngine
 from semibandit.paper.buckets import FIRST, LAST, N_RANKED, TIED, TOP
-from semibandit.paper.rounded_engine import BY_QUERY, MODE, RoundedEngine, new_rules
+from semibandit.paper.rounded_engine import BY_QUERY, new_rules, rounded_engine
 from support.random_matroids import RANDOM
 
 pytestmark = pytest.mark.bounds
@@ -22,16 +22,16 @@ def pair(matroid, bounds, epsilon, by_query=False):
     """Two engines behind the same rounding: buckets, and re-solving over all arms."""
     engines = []
     for fast in (True, False):
-        rules = new_rules(bounds, epsilon, "lazy", matroid.rank)
+        rules = new_rules(bounds, epsilon, "lazy")
         if by_query:
-            rules.meta[MODE] = BY_QUERY
+            rules = rules._replace(mode=BY_QUERY)
 
         def inner(records, rules=rules, fast=fast):
             if fast:
-                return BucketEngine(matroid, records, rules.alpha_edges, rules.beta_edges)
+                return BucketEngine(matroid, records, rules.alpha.edges, rules.beta.edges)
             return resolve_engine(matroid, records)
 
-        engines.append(RoundedEngine(matroid, new_records(matroid.n_arms), rules, inner))
+        engines.append(rounded_engine(matroid, new_records(matroid.n_arms), rules, inner))
     return engines
 
 
