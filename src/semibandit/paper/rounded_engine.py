@@ -12,6 +12,7 @@ they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -100,6 +101,8 @@ def rounded_state(inner: type) -> Any:
     fields = [("recs", Floats2), ("rules", Rules), ("progress", Progress), ("inner", inner)]
     made: Any = NamedTuple(f"Rounded_{inner.__name__}", fields)  # type: ignore[misc]
     made.__module__ = inner.__module__
+    # Kernels kept on disk name the class; by this they find it again.
+    setattr(sys.modules[made.__module__], made.__name__, made)
     implement_engine(
         made, rounded_select, rounded_touch, touch_many=rounded_touch_many, touch_all=rounded_touch_all
     )
@@ -290,9 +293,7 @@ class RoundedEngine(Engine):
         self.progress.answer_size[0] = NO_ANSWER
 
     def memory(self) -> int:
-        return int(
-            self.inner.memory() + self.records.nbytes + bytes_of(self.rules) + bytes_of(self.progress)
-        )
+        return int(self.inner.memory() + self.records.nbytes + bytes_of(self.rules) + bytes_of(self.progress))
 
     def _check(self) -> None:
         rounded = self._placing.inner.recs

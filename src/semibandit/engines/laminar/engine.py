@@ -45,6 +45,7 @@ from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.compiled.lanes import ABSENT, LANES
 from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kinetic.tournament import FAIL, KEY_ALPHA, KEY_BETA, WINNER
+from semibandit.engines.laminar.families import binding_families
 from semibandit.engines.laminar.rounds import (
     BASE,
     GONE,
@@ -74,7 +75,6 @@ from semibandit.engines.laminar.tree import (
 )
 from semibandit.errors import ParameterError
 from semibandit.matroids import Laminar, Matroid
-from semibandit.paper.dynamic.laminar import _thin
 
 
 def _check_tree(tree: Any, lam: float) -> None:
@@ -144,8 +144,7 @@ class LaminarKineticEngine(CompiledEngine):
         super().__init__(matroid, records)
         if fanout not in (2, 4, 8, 16):
             raise ParameterError(f"fanout must be 2, 4, 8 or 16, got {fanout}")
-        # Copies, because kernels are compiled once more for read-only arrays.
-        home, parent, capacity = _thin(matroid._leaf.copy(), matroid._parent.copy(), matroid._capacity.copy())
+        home, parent, capacity = binding_families(matroid)
         tree = new_tree(home, parent, capacity, fanout)
         rank = matroid.rank
         state = LaminarKineticState(
