@@ -302,7 +302,7 @@ def test_a_range_that_touches_zero():
     policy = FasterCUCB(sb.Uniform(3, 1), 100)
     assert policy.bounds == ((0.01, 1.0), (0.1, 1.0))
     policy.update([0, 0, 1, 1], [0.0, 0.0, 0.0, 0.002])
-    alpha = policy._engine._inner_recs[:, 2]
+    alpha = policy._engine.inner._recs[:, 2]
     growth = 1.0 + policy.epsilon / 3
     assert alpha[0] == 0.0, "zero has a bin of its own"
     assert alpha[1] == 0.01 * growth, "a smaller positive mean counts as alpha_lb (1 + eta)"
@@ -321,7 +321,7 @@ def test_more_feedback_than_the_horizon_counts_as_the_horizon():
     policy = FasterCUCB(sb.Uniform(2, 1), 50, reward_range=(0.1, 1.0))
     policy.update([0] * 500, [0.5] * 500)
     growth = 1.0 + policy.epsilon / 3
-    assert policy._engine._inner_recs[0, 3] == pytest.approx(growth / math.sqrt(50))
+    assert policy._engine.inner._recs[0, 3] == pytest.approx(growth / math.sqrt(50))
     assert policy.counts.tolist() == [500, 0]
     policy._engine._check()
 

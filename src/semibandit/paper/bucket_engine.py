@@ -24,13 +24,12 @@ from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 from semibandit.paper.buckets import (
     FIRST,
     LAST,
-    N_RANKED,
     NOWHERE,
+    POOL_TOP,
     SORTED_AT,
-    TOP,
     Buckets,
     bucket_for,
-    check_buckets,
+    close_window,
     insert_many,
     move,
     new_buckets,
@@ -38,7 +37,9 @@ from semibandit.paper.buckets import (
     rank_of,
     remove_many,
     stays,
+    window_end,
 )
+from semibandit.paper.check_buckets import check_buckets
 
 SERVES = ("laminar", "graphic", "transversal")
 
@@ -47,16 +48,17 @@ MAX_BUCKETS = 1_000_000
 
 
 class Answer(NamedTuple):
-    """`base[: size[0]]`, ascending, is the answer of the last round; `mark` and `added` belong to the next one.
+    """`base[: n_base[0]]`, ascending, is the answer of the last round; `mark` and `added` belong to the next one.
 
     While a round decides, mark[arm] is OPEN for arms of the last base that it must decide again, AGAIN for those
-    of them it has accepted; new ones are listed in added[: size[1]].
+    of them it has accepted; new ones are listed in added[: n_added[0]].
     """
 
     base: Ints1
+    n_base: Ints1
     added: Ints1
+    n_added: Ints1
     mark: Bytes1
-    size: Ints1
 
 
 OPEN, AGAIN = 1, 2
@@ -87,14 +89,14 @@ class GraphicBuckets(NamedTuple):
 
 
 class TransversalBuckets(NamedTuple):
-    """Matching `mate` of right nodes to base arms, and scratch of the search."""
+    """`matched_arm` of each right node, -1 if it is free; the rest is scratch of the search."""
 
     recs: Floats2
     buckets: Buckets
     answer: Answer
     indptr: Ints1
     indices: Ints1
-    mate: Ints1
+    matched_arm: Ints1
     seen: Ints1
     came_from: Ints1
     queue: Ints1
@@ -103,16 +105,16 @@ class TransversalBuckets(NamedTuple):
 @kernel
 def _begin(buckets, answer):
     """Mark what must be decided again; how many arms may still be accepted. O(D)."""
-    first, last = buckets.meta[FIRST], buckets.meta[LAST]
+    first, last = buckets.window[FIRST], buckets.window[LAST]
     room = answer.base.shape[0]
-    for i in range(answer.size[0]):
+    for i in range(answer.n_base[0]):
         arm = answer.base[i]
         rank = rank_of(buckets, arm)
         if rank == NOWHERE or first <= rank <= last:
             answer.mark[arm] = OPEN
         else:
             room -= 1
-    answer.size[1] = 0
+    answer.n_added[0] = 0
     return room
 
 
@@ -120,7 +122,7 @@ def _begin(buckets, answer):
 def _before(buckets, answer, i):
     """Whether the i-th arm of the last base stays and comes before the window."""
     arm = answer.base[i]
-    return answer.mark[arm] == 0 and rank_of(buckets, arm) < buckets.meta[FIRST]
+    return answer.mark[arm] == 0 and rank_of(buckets, arm) < buckets.window[FIRST]
 
 
 @inline_kernel
@@ -128,8 +130,8 @@ def _accept(answer, arm):
     if answer.mark[arm] == OPEN:
         answer.mark[arm] = AGAIN
     else:
-        answer.added[answer.size[1]] = arm
-        answer.size[1] += 1
+        answer.added[answer.n_added[0]] = arm
+        answer.n_added[0] += 1
 
 
 @kernel
@@ -137,16 +139,16 @@ def _finish(buckets, answer):
     """Make the new base of what stayed and what was accepted, ascending; close the window. O(D + s log s)."""
     base, added, mark = answer.base, answer.added, answer.mark
     kept = 0
-    for i in range(answer.size[0]):
+    for i in range(answer.n_base[0]):
         arm = base[i]
         if mark[arm] != OPEN:
             base[kept] = arm
             kept += 1
         mark[arm] = 0
-    n_added = answer.size[1]
+    n_added = answer.n_added[0]
     sort_ids(added, n_added)
     i, j, n = kept - 1, n_added - 1, kept + n_added
-    answer.size[0] = n
+    answer.n_base[0] = n
     while j >= 0:
         n -= 1
         if i >= 0 and base[i] > added[j]:
@@ -155,15 +157,14 @@ def _finish(buckets, answer):
         else:
             base[n] = added[j]
             j -= 1
-    buckets.meta[FIRST] = 1
-    buckets.meta[LAST] = 0
+    close_window(buckets)
 
 
 @kernel
 def _copy(answer, out):
-    for i in range(answer.size[0]):
+    for i in range(answer.n_base[0]):
         out[i] = answer.base[i]
-    return answer.size[0]
+    return answer.n_base[0]
 
 
 @kernel
@@ -173,13 +174,13 @@ def _solve_laminar(state):
     pool, leaf, parent, capacity, used = buckets.pool, state.leaf, state.parent, state.capacity, state.used
     room = _begin(buckets, answer)
     used[:] = 0
-    for i in range(answer.size[0]):
+    for i in range(answer.n_base[0]):
         if _before(buckets, answer, i):
             f = leaf[answer.base[i]]
             while f >= 0:
                 used[f] += 1
                 f = parent[f]
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -225,11 +226,11 @@ def _solve_graphic(state):
         label[v] = v
         after[v] = v
         size[v] = 1
-    for i in range(answer.size[0]):
+    for i in range(answer.n_base[0]):
         if _before(buckets, answer, i):
             arm = answer.base[i]
             _unite(label, after, size, ends[arm, 0], ends[arm, 1])
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -249,16 +250,16 @@ def _solve_transversal(state):
     """Greedy with augmenting paths in the window, as in `resolve_greedy`. Changes the matching and `answer`."""
     buckets, answer = state.buckets, state.answer
     pool, indptr, indices = buckets.pool, state.indptr, state.indices
-    mate, seen, came_from, queue = state.mate, state.seen, state.came_from, state.queue
+    matched, seen, came_from, queue = state.matched_arm, state.seen, state.came_from, state.queue
     room = _begin(buckets, answer)
     # Arms before the window stay matched; what comes after it is matched again below, to whatever is free.
-    for r in range(mate.shape[0]):
+    for r in range(matched.shape[0]):
         seen[r] = 0
-        arm = mate[r]
-        if arm >= 0 and (answer.mark[arm] != 0 or rank_of(buckets, arm) > buckets.meta[LAST]):
-            mate[r] = -1
+        arm = matched[r]
+        if arm >= 0 and (answer.mark[arm] != 0 or rank_of(buckets, arm) > buckets.window[LAST]):
+            matched[r] = -1
     stamp = 0
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -266,18 +267,18 @@ def _solve_transversal(state):
                 break
             stamp += 1
             arm = np.int64(pool[j])
-            found, reached = augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
+            found, reached = augment(indptr, indices, matched, seen, stamp, came_from, queue, arm)
             if found:
                 _accept(answer, arm)
                 room -= 1
             else:
                 for k in range(reached):
                     seen[queue[k]] = DEAD
-    for k in range(answer.size[0]):
+    for k in range(answer.n_base[0]):
         arm = answer.base[k]
-        if answer.mark[arm] == 0 and rank_of(buckets, arm) > buckets.meta[LAST]:
+        if answer.mark[arm] == 0 and rank_of(buckets, arm) > buckets.window[LAST]:
             stamp += 1
-            augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
+            augment(indptr, indices, matched, seen, stamp, came_from, queue, arm)
     _finish(buckets, answer)
 
 
@@ -331,8 +332,13 @@ class BucketEngine(CompiledEngine):
     ) -> None:
         super().__init__(matroid, records)
         buckets = new_buckets(self.n_arms, alpha_edges, beta_edges)
-        base, added = (np.zeros(matroid.rank, dtype=np.int64) for _ in range(2))
-        answer = Answer(base, added, np.zeros(self.n_arms, dtype=np.uint8), np.zeros(2, dtype=np.int64))
+        answer = Answer(
+            base=np.zeros(matroid.rank, dtype=np.int64),
+            n_base=np.zeros(1, dtype=np.int64),
+            added=np.zeros(matroid.rank, dtype=np.int64),
+            n_added=np.zeros(1, dtype=np.int64),
+            mark=np.zeros(self.n_arms, dtype=np.uint8),
+        )
         shared = (self._recs, buckets, answer)
         self._state: Any
         if isinstance(matroid, Laminar):
@@ -359,7 +365,7 @@ class BucketEngine(CompiledEngine):
     def memory(self) -> int:
         # Pages of the pool beyond its top were never touched, so the system has not given them.
         buckets = self._state.buckets
-        unused = (len(buckets.pool) - int(buckets.meta[TOP])) * buckets.pool.itemsize
+        unused = (len(buckets.pool) - int(buckets.size[POOL_TOP])) * buckets.pool.itemsize
         return super().memory() - unused
 
     def _check(self) -> None:
@@ -369,8 +375,8 @@ class BucketEngine(CompiledEngine):
         assert np.array_equal(absent, self._is_deleted(np.arange(self.n_arms)))
         answer = self._state.answer
         assert not answer.mark.any()
-        if buckets.meta[FIRST] > buckets.meta[LAST]:
-            weights = self._recs[:, ALPHA] + float(buckets.real[SORTED_AT]) * self._recs[:, BETA]
+        if buckets.window[FIRST] > buckets.window[LAST]:
+            weights = self._recs[:, ALPHA] + float(buckets.order[SORTED_AT]) * self._recs[:, BETA]
             order = np.lexsort((np.arange(self.n_arms), -weights))
             base = np.sort(self.matroid._greedy(order[~absent[order]].astype(np.int64)))
-            assert np.array_equal(base, answer.base[: answer.size[0]])
+            assert np.array_equal(base, answer.base[: answer.n_base[0]])

@@ -318,7 +318,8 @@ class CompiledRoundedEngine(RoundedEngine, CompiledEngine):
     ) -> None:
         super().__init__(matroid, records, placing, inner)
         assert isinstance(self.inner, CompiledEngine)
-        around = rounded_state(type(self.inner._state))
+        kind: Any = type(self.inner._state)  # mypy takes classes of states for unhashable
+        around = rounded_state(kind)
         self._run_on(around(self._recs, self.rules, self.progress, self.inner._state))
 
 

@@ -64,16 +64,21 @@ class Diagram(NamedTuple):
 def new_diagram(where: npt.NDArray[np.int32], length: int, chunk: int, spare: int) -> Diagram:
     """An empty diagram for a sequence of `length` in chunks of `chunk`. O(chunks^2)."""
     cap = 2 * length // chunk + 10
-    line = [np.zeros(cap, dtype=np.int32) for _ in range(6)]
+    count, order, rank, left, right, dirty = (np.zeros(cap, dtype=np.int32) for _ in range(6))
     return Diagram(
-        where,
-        np.full((cap, chunk), -1, dtype=np.int32),
-        *line,
-        np.zeros((SCRATCH_ROWS, cap), dtype=np.int32),
-        np.full((4, cap, cap), -1, dtype=np.int32),
-        np.zeros((4, cap, cap)),
-        np.zeros(1, dtype=np.int64),
-        spare,
+        where=where,
+        half_edges=np.full((cap, chunk), -1, dtype=np.int32),
+        count=count,
+        order=order,
+        rank=rank,
+        left=left,
+        right=right,
+        dirty=dirty,
+        scratch=np.zeros((SCRATCH_ROWS, cap), dtype=np.int32),
+        cell=np.full((4, cap, cap), -1, dtype=np.int32),
+        key=np.zeros((4, cap, cap)),
+        live=np.zeros(1, dtype=np.int64),
+        spare=spare,
     )
 
 

@@ -106,19 +106,25 @@ def _new_matching(matroid: Transversal, weight: FloatArray) -> Matching:
     indptr, indices = matroid._indptr, matroid._indices
     n_arms, n_right, n_edges = matroid.n_arms, matroid.n_right, indices.size
     room = 2 * np.maximum(np.bincount(indices, minlength=n_right), 1)
-    arms = [np.empty(n_arms, dtype=np.int64) for _ in range(2)]
-    right = [np.empty(n_right, dtype=np.int64) for _ in range(4)]
-    edges = [np.empty(n_edges, dtype=np.int32) for _ in range(4)]
+    matched_node, place = (np.empty(n_arms, dtype=np.int64) for _ in range(2))
+    matched_arm, first, came_from, seen = (np.empty(n_right, dtype=np.int64) for _ in range(4))
+    owner, slot, after, before = (np.empty(n_edges, dtype=np.int32) for _ in range(4))
     return Matching(
-        weight,
-        indptr,
-        indices,
-        *arms,
-        matroid.max_weight_base(weight),
-        right[0],
-        np.cumsum(room) - room,
-        *right[1:],
-        *edges,
-        np.empty(int(room.sum()), dtype=np.int32),
-        np.empty(n_right + 1, dtype=np.int64),
+        weight=weight,
+        indptr=indptr,
+        indices=indices,
+        matched_node=matched_node,
+        place=place,
+        members=matroid.max_weight_base(weight),
+        matched_arm=matched_arm,
+        offset=np.cumsum(room) - room,
+        first=first,
+        came_from=came_from,
+        seen=seen,
+        owner=owner,
+        slot=slot,
+        after=after,
+        before=before,
+        champions=np.empty(int(room.sum()), dtype=np.int32),
+        queue=np.empty(n_right + 1, dtype=np.int64),
     )
