@@ -9,8 +9,8 @@ from semibandit.arms import new_records
 from semibandit.engines import resolve_engine
 from semibandit.matroids import Graphic, Uniform
 from semibandit.paper.bucket_engine import BucketEngine
-from semibandit.paper.buckets import FIRST, LAST, N_RANKED, TIED, TOP
-from semibandit.paper.rounded_engine import BY_QUERY, MODE, RoundedEngine, new_rules
+from semibandit.paper.buckets import FIRST, LAST, N_RANKED, POOL_TOP
+from semibandit.paper.rounded_engine import BY_QUERY, new_rules, rounded_engine
 from support.random_matroids import RANDOM
 
 pytestmark = pytest.mark.bounds
@@ -22,16 +22,16 @@ def pair(matroid, bounds, epsilon, by_query=False):
     """Two engines behind the same rounding: buckets, and re-solving over all arms."""
     engines = []
     for fast in (True, False):
-        rules = new_rules(bounds, epsilon, "lazy", matroid.rank)
+        rules = new_rules(bounds, epsilon, "lazy")
         if by_query:
-            rules.meta[MODE] = BY_QUERY
+            rules = rules._replace(mode=BY_QUERY)
 
         def inner(records, rules=rules, fast=fast):
             if fast:
-                return BucketEngine(matroid, records, rules.alpha_edges, rules.beta_edges)
+                return BucketEngine(matroid, records, rules.alpha.edges, rules.beta.edges)
             return resolve_engine(matroid, records)
 
-        engines.append(RoundedEngine(matroid, new_records(matroid.n_arms), rules, inner))
+        engines.append(rounded_engine(matroid, new_records(matroid.n_arms), rules, inner))
     return engines
 
 
@@ -95,7 +95,7 @@ def test_different_points_that_tie_go_by_arm_id(kind):
                 for engine in engines:
                     engine.set_weights(arms, alpha, beta)
                 compare(engines, 1.25**power if touch < 2 else 1.25**power * 1.01)
-                tied += int(engines[0].inner._state.buckets.meta[TIED])
+                tied += int(engines[0].inner._state.buckets.tied[0])
                 engines[0]._check()
     assert tied > 50
 
@@ -114,7 +114,7 @@ def test_blocks_grow_shrink_and_are_used_again():
             e.set_weights(everyone, alpha, beta)
         compare((engine, other), 0.01 * step)
         engine._check()
-        tops.append(int(engine.inner._state.buckets.meta[TOP]))
+        tops.append(int(engine.inner._state.buckets.size[POOL_TOP]))
     assert tops[-1] < 1.05 * tops[20], "freed blocks are used again"
     assert engine.memory() > 0
 
@@ -127,15 +127,16 @@ def test_nothing_is_decided_again_without_need():
     for e in (engine, other):
         e.set_weights(np.arange(n), 0.1 + 0.9 * np.random.default_rng(2).random(n), 0.05)
     base = compare((engine, other), 1.0)
-    meta = engine.inner._state.buckets.meta
-    assert meta[FIRST] > meta[LAST]
+    buckets = engine.inner._state.buckets
+    window = buckets.window
+    assert window[FIRST] > window[LAST]
     weights = engine.records["alpha"].copy()
     order = np.argsort(-weights)
     lightest = next(k for k in order[::-1] if k not in base)
     for e in (engine, other):
         e.set_weights([lightest], [0.1], 0.05)
     # the window reaches from the old bucket of the lightest arm to its new one, not over all of them
-    assert meta[FIRST] > meta[LAST] or meta[FIRST] > meta[N_RANKED] // 2
+    assert window[FIRST] > window[LAST] or window[FIRST] > buckets.size[N_RANKED] // 2
     assert np.array_equal(compare((engine, other), 1.0), base)
     for _ in range(5):
         arm = int(rng.choice(base))

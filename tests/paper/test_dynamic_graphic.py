@@ -11,8 +11,8 @@ from test_dynamic_laminar import POOL, drive
 import oracles.dynamic as naive
 from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic
-from semibandit.paper.dynamic.forest import ALLOWANCE, LIMIT, STEPS
 from semibandit.paper.dynamic.graphic import DynamicGraphic
+from semibandit.paper.dynamic.seats import ALLOWANCE, LIMIT, STEPS
 
 # Tiny parameters, where edge cases crowd: split to the last edge, chunks of two half-edges.
 WAYS = [
@@ -133,16 +133,16 @@ def test_long_walks_bring_in_chord_diagrams():
     edges = ladder(2500)
     weights = rng.random(len(edges))
     best = grown(edges, weights, {"chords": "auto", "chords_from": 2048})
-    assert best._chords is None
-    best._task[ALLOWANCE] //= 4  # or the ladder would have to be longer
+    assert not best._diagrams
+    best._state.task[ALLOWANCE] //= 4  # or the ladder would have to be longer
     # Every cut of a ladder's forest has long sides, and every path between far ends is long.
     for _ in range(400):
         arm = int(rng.integers(len(edges)))
         weights[arm] = rng.random()
         best.set_weight(arm, weights[arm])
-        if best._chords is not None:
+        if best._diagrams:
             break
-    assert best._chords is not None
+    assert best._diagrams
     arms, news = rng.integers(0, len(edges), 50), rng.random(50)
     weights[arms] = news
     best.set_weights(arms, news)
@@ -155,8 +155,8 @@ def test_going_over_in_the_middle():
         edges = random_edges(rng, 9, 30)
         weights = rng.random(30)
         best = grown(edges, weights, {"chords_from": 4, "chunk": 4, "spread": 1})
-        best._task[ALLOWANCE] = 0
-        best._task[LIMIT] = 10
+        best._state.task[ALLOWANCE] = 0
+        best._state.task[LIMIT] = 10
         best._rebuild_share = 2.0
         if batch:
             arms, news = rng.integers(0, 30, 40), rng.random(40)
@@ -165,7 +165,7 @@ def test_going_over_in_the_middle():
         else:
             drive(best, lambda w, edges=edges: naive.forest_base(edges, w), rng, 40, 1)
             weights = best.weights()
-        assert best._chords is not None
+        assert best._diagrams
         best._check()
         assert best.base().tolist() == naive.forest_base(edges, weights.tolist())
 
@@ -179,7 +179,7 @@ def test_steps_do_not_grow_with_the_number_of_edges():
         total = 0
         for _ in range(300):
             best.set_weight(int(rng.choice(best.base())), float(rng.random()))
-            total += int(best._task[STEPS])
+            total += int(best._state.task[STEPS])
         mean[n_edges] = total / 300
     # 30 times the edges; all are in graphs of at most 40 vertices, whatever their number.
     assert mean[30_000] < 4 * mean[1_000] + 200

@@ -139,12 +139,38 @@ def test_ties_go_to_the_smaller_id():
 
 
 def test_a_deep_chain_takes_linear_memory():
-    depth = 60
-    families = [(list(range(3 * i, 3 * depth)), depth - i) for i in range(depth)]
-    chain = DynamicLaminar(Laminar(3 * depth, families), np.zeros(3 * depth))
-    drive(chain, lambda w: naive.laminar_base(families, w), np.random.default_rng(4), 400, 20)
-    flat = DynamicLaminar(Uniform(3 * depth, depth), np.zeros(3 * depth))
-    assert chain.memory() < 2 * flat.memory()
+    held = []
+    for depth in (60, 120):
+        families = [(list(range(3 * i, 3 * depth)), depth - i) for i in range(depth)]
+        chain = DynamicLaminar(Laminar(3 * depth, families), np.zeros(3 * depth))
+        drive(chain, lambda w, f=families: naive.laminar_base(f, w), np.random.default_rng(4), 300, 20)
+        held.append(chain.memory())
+    assert held[1] < 2.2 * held[0]
+
+
+def test_exchanges_are_those_that_the_base_shows():
+    best = DynamicLaminar(Uniform(6, 2), [6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
+    best.set_weight(0, 0.0)
+    assert best.exchanges == 1 and best.base().tolist() == [1, 2]
+    best.set_weights([3, 4], [9.0, 8.0])
+    assert best.exchanges == 3 and best.base().tolist() == [3, 4]
+    best.set_weight(3, -INF)
+    best.set_weight(3, 9.0)
+    assert best.base().tolist() == [3, 4] and best.exchanges == 3
+
+
+def test_weights_that_stand_for_nothing_are_refused():
+    best = dynamic_base(Uniform(3, 1), [1.0, 2.0, 3.0])
+    for refused in (-1e300, -1.7e308):
+        with pytest.raises(ParameterError, match="above -1e"):
+            best.set_weight(0, refused)
+        with pytest.raises(ParameterError, match="above -1e"):
+            best.set_weights([0, 1], [1.0, refused])
+        with pytest.raises(ParameterError, match="above -1e"):
+            dynamic_base(Uniform(3, 1), [1.0, refused, 3.0])
+    assert best.weights().tolist() == [1.0, 2.0, 3.0] and best.base().tolist() == [2]
+    best.set_weights([0, 1, 2], [-9e299, -1e299, -9.9e299])
+    assert best.base().tolist() == [1]
 
 
 def test_large_against_sorting():

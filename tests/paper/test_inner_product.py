@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import oracles.matroids as naive
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Uniform
 from semibandit.paper import HittingSet, InnerProductBase, Rounding, direction_slopes
 from semibandit.paper.directions import direction_of
 from semibandit.paper.dynamic import dynamic_base
-from semibandit.paper.hitting_set import neighbour_slopes
+from semibandit.paper.hitting_set import SLOPE
 from semibandit.paper.instances import OnDemand, Points
-from semibandit.paper.locate import cell_finder, find_neighbours, middle_slope
+from semibandit.paper.locate import CellFinder, cell_finder, find_cell
 from support.random_matroids import RANDOM
 
 CLASSES = ["uniform", "partition", "laminar", "graphic", "transversal"]
@@ -225,6 +226,7 @@ def test_finder_gives_the_floats_of_the_brute_force_search():
         for copies in (True, False):
             hitting = HittingSet(rounding, copies=copies)
             finder = cell_finder(hitting)
+            find, handle, cell = by_handle(find_cell, CellFinder), make_handle(finder), np.empty(3)
             near = rng.permutation(hitting.breakpoints)[:300]
             lams = [
                 near,
@@ -235,9 +237,9 @@ def test_finder_gives_the_floats_of_the_brute_force_search():
             ]
             lams += [np.exp(rng.normal(math.log(15.0), 5.0, 300)), [0.0, 1e-300, 1e300, math.inf]]
             for lam in np.concatenate(lams).tolist():
-                low, high = find_neighbours(lam, finder)
-                assert (low, high) == neighbour_slopes(lam, hitting.table)
-                assert middle_slope(low, high) == hitting.slopes[hitting._locate(lam)]
+                find(handle, lam, cell)
+                assert tuple(cell) == hitting._cell_slopes(lam)
+                assert cell[SLOPE] == hitting.slopes[hitting._locate(lam)]
 
 
 def test_directions_cover_the_quadrant_and_are_as_many_as_the_theory_says():

@@ -76,28 +76,32 @@ def test_every_legal_feature_lies_in_its_bin_and_eq_approx_holds(data: st.DataOb
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(st.data(), roundings())
-def test_kernel_and_array_versions_agree(data: st.DataObject, r: Rounding) -> None:
+def test_bins_are_those_of_a_plain_search(data: st.DataObject, r: Rounding) -> None:
     x = np.array([data.draw(values(r.bounds[0], r.alpha_edges)) for _ in range(5)])
     features = np.column_stack([x, np.zeros(5)])
-    expected = r.bin_of(features)[:, 0]
-    out = np.empty(5, dtype=np.int64)
-    bin_indices(x, *r.alpha_table, out)
-    assert out.tolist() == expected.tolist()
-    assert [bin_index(v, *r.alpha_table) for v in x.tolist()] == expected.tolist()
+    edges = r.alpha_edges.tolist()
+    expected = [
+        0 if v == 0.0 else min([q for q in range(1, len(edges)) if v <= edges[q]], default=len(edges) - 1)
+        for v in x.tolist()
+    ]
+    assert r.bin_of(features)[:, 0].tolist() == expected
+    assert r.dom(features)[:, 0].tolist() == [edges[q] for q in expected]
+    assert [bin_index(r.alpha_bins, v) for v in x.tolist()] == expected
 
 
 def test_kernel_is_exact_at_every_edge_of_a_fine_table() -> None:
     r = Rounding(((0.1, 1.0), (1e-3, 1.0)), epsilon=1 / math.log(1e6) ** 2)
     assert r.W == r.n_beta > 3900
-    for lb, inv_log, edges in (r.alpha_table, r.beta_table):
+    for bins in (r.alpha_bins, r.beta_bins):
+        edges = bins.edges
         q = np.arange(1, len(edges))
         out = np.empty(len(q), dtype=np.int64)
-        bin_indices(edges[1:], lb, inv_log, edges, out)
+        bin_indices(bins, edges[1:], out)
         assert (out == q).all()
-        bin_indices(np.nextafter(edges[1:-1], np.inf), lb, inv_log, edges, out)
+        bin_indices(bins, np.nextafter(edges[1:-1], np.inf), out)
         assert (out[:-1] == q[1:]).all()
-        assert bin_index(lb, lb, inv_log, edges) == 1
-        assert bin_index(math.inf, lb, inv_log, edges) == len(edges) - 1
+        assert bin_index(bins, bins.lower) == 1
+        assert bin_index(bins, math.inf) == len(edges) - 1
 
 
 def test_number_of_bins_is_eq_r() -> None:

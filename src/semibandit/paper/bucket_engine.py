@@ -32,13 +32,12 @@ from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
 from semibandit.paper.buckets import (
     FIRST,
     LAST,
-    N_RANKED,
     NOWHERE,
+    POOL_TOP,
     SORTED_AT,
-    TOP,
     Buckets,
     bucket_for,
-    check_buckets,
+    close_window,
     insert_many,
     move,
     new_buckets,
@@ -46,7 +45,9 @@ from semibandit.paper.buckets import (
     rank_of,
     remove_many,
     stays,
+    window_end,
 )
+from semibandit.paper.check_buckets import check_buckets
 
 SERVES = ("laminar", "graphic", "transversal")
 
@@ -86,7 +87,7 @@ class GraphicBuckets(NamedTuple):
 
 
 class TransversalBuckets(NamedTuple):
-    """Matching `mate` of right nodes to base arms, and scratch of the search."""
+    """`matched_arm` of each right node, -1 if it is free; the rest is scratch of the search."""
 
     recs: Floats2
     buckets: Buckets
@@ -94,7 +95,7 @@ class TransversalBuckets(NamedTuple):
     mark: Bytes1
     indptr: Ints1
     indices: Ints1
-    mate: Ints1
+    matched_arm: Ints1
     seen: Ints1
     came_from: Ints1
     queue: Ints1
@@ -103,7 +104,7 @@ class TransversalBuckets(NamedTuple):
 @kernel
 def _begin(buckets, answer, mark):
     """Mark what must be decided again; how many arms may still be accepted. O(D)."""
-    first, last = buckets.meta[FIRST], buckets.meta[LAST]
+    first, last = buckets.window[FIRST], buckets.window[LAST]
     room = answer.listed.shape[0]
     for i in range(answer.size[N_LISTED]):
         arm = answer.listed[i]
@@ -119,7 +120,7 @@ def _begin(buckets, answer, mark):
 def _before(buckets, answer, mark, i):
     """Whether the i-th arm of the last base stays and comes before the window."""
     arm = answer.listed[i]
-    return mark[arm] == 0 and rank_of(buckets, arm) < buckets.meta[FIRST]
+    return mark[arm] == 0 and rank_of(buckets, arm) < buckets.window[FIRST]
 
 
 @inline_kernel
@@ -138,8 +139,7 @@ def _finish(buckets, answer, mark):
         if mark[arm] == OPEN:
             went_at(answer, i)
         mark[arm] = 0
-    buckets.meta[FIRST] = 1
-    buckets.meta[LAST] = 0
+    close_window(buckets)
 
 
 @kernel
@@ -155,7 +155,7 @@ def _solve_laminar(state):
             while f >= 0:
                 used[f] += 1
                 f = parent[f]
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -205,7 +205,7 @@ def _solve_graphic(state):
         if _before(buckets, answer, mark, i):
             arm = answer.listed[i]
             _unite(label, after, size, ends[arm, 0], ends[arm, 1])
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -225,16 +225,16 @@ def _solve_transversal(state):
     """Greedy with augmenting paths in the window, as in `engines.resolve.greedy`. Changes the matching and `answer`."""
     buckets, answer, mark = state.buckets, state.answer, state.mark
     pool, indptr, indices = buckets.pool, state.indptr, state.indices
-    mate, seen, came_from, queue = state.mate, state.seen, state.came_from, state.queue
+    matched, seen, came_from, queue = state.matched_arm, state.seen, state.came_from, state.queue
     room = _begin(buckets, answer, mark)
     # Arms before the window stay matched; what comes after it is matched again below, to whatever is free.
-    for r in range(mate.shape[0]):
+    for r in range(matched.shape[0]):
         seen[r] = 0
-        arm = mate[r]
-        if arm >= 0 and (mark[arm] != 0 or rank_of(buckets, arm) > buckets.meta[LAST]):
-            mate[r] = -1
+        arm = matched[r]
+        if arm >= 0 and (mark[arm] != 0 or rank_of(buckets, arm) > buckets.window[LAST]):
+            matched[r] = -1
     stamp = 0
-    i, stop = buckets.meta[FIRST], min(buckets.meta[LAST] + 1, buckets.meta[N_RANKED])
+    i, stop = buckets.window[FIRST], window_end(buckets)
     while i < stop and room > 0:
         first, last, i = next_run(buckets, i)
         for j in range(first, last):
@@ -242,7 +242,7 @@ def _solve_transversal(state):
                 break
             stamp += 1
             arm = np.int64(pool[j])
-            found, reached = augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
+            found, reached = augment(indptr, indices, matched, seen, stamp, came_from, queue, arm)
             if found:
                 _accept(answer, mark, arm)
                 room -= 1
@@ -251,9 +251,9 @@ def _solve_transversal(state):
                     seen[queue[k]] = DEAD
     for k in range(answer.size[N_LISTED]):
         arm = answer.listed[k]
-        if mark[arm] == 0 and rank_of(buckets, arm) > buckets.meta[LAST]:
+        if mark[arm] == 0 and rank_of(buckets, arm) > buckets.window[LAST]:
             stamp += 1
-            augment(indptr, indices, mate, seen, stamp, came_from, queue, arm)
+            augment(indptr, indices, matched, seen, stamp, came_from, queue, arm)
     _finish(buckets, answer, mark)
 
 
@@ -333,7 +333,7 @@ class BucketEngine(CompiledEngine):
     def memory(self) -> int:
         # Pages of the pool beyond its top were never touched, so the system has not given them.
         buckets = self._state.buckets
-        unused = (len(buckets.pool) - int(buckets.meta[TOP])) * buckets.pool.itemsize
+        unused = (len(buckets.pool) - int(buckets.size[POOL_TOP])) * buckets.pool.itemsize
         return super().memory() - unused
 
     def _check(self) -> None:
@@ -342,8 +342,8 @@ class BucketEngine(CompiledEngine):
         absent = buckets.bucket_of == NOWHERE
         assert np.array_equal(absent, self._is_deleted(np.arange(self.n_arms)))
         assert not self._state.mark.any()
-        if buckets.meta[FIRST] > buckets.meta[LAST]:
-            weights = self._recs[:, ALPHA] + float(buckets.real[SORTED_AT]) * self._recs[:, BETA]
+        if buckets.window[FIRST] > buckets.window[LAST]:
+            weights = self._recs[:, ALPHA] + float(buckets.order[SORTED_AT]) * self._recs[:, BETA]
             order = np.lexsort((np.arange(self.n_arms), -weights))
             base = np.sort(self.matroid._greedy(order[~absent[order]].astype(np.int64)))
             assert np.array_equal(base, arms_in(self._state.answer))

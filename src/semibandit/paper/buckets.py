@@ -3,7 +3,7 @@
 Rounded features are few: at the paper's settings ten thousand arms share some hundred points. Arms of one point
 always tie, so the order of all arms is the order of the buckets, and inside each the ids ascending. When a bin
 changes, one id moves from bucket to bucket. When the slope changes, only buckets are sorted, and only after it
-has passed `real[HOLD]`, up to which all neighbours in the order are known to stay as they are. Nothing here
+has passed `holds_until`, up to which all neighbours in the order are known to stay as they are. Nothing here
 takes time proportional to the number of arms.
 
 Greedy accepts an arm unless the arms before it span it. So where the SET of arms before some place is the same as
@@ -13,12 +13,12 @@ decided anew, given the base arms before it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray
-from semibandit.compiled.handle import Floats1, Ints1, Ints2, Shorts1
+from semibandit.compiled.handle import Flags1, Floats1, Ints1, Ints2, Shorts1, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_ids_in_place
@@ -27,21 +27,23 @@ from semibandit.engines.kinetic.tournament import shorten
 # Columns of `head`. A bucket owns the block pool[BLOCK : BLOCK + (4 << CLASS)], of which pool[START : START + SIZE] are
 # in use; room is left on both sides, because arms mostly leave at the front (smaller ids are played first).
 BLOCK, START, SIZE, CLASS, RANK = range(5)
-# Entries of `meta`. Ranks FIRST .. LAST are the window that must be decided anew, empty when FIRST > LAST.
-N_RANKED, N_FILLED, TOP, FIRST, LAST, TIED, WIDE = range(7)
-# Entries of `real`: the slope at which buckets were sorted and the slope up to which that order stands.
-SORTED_AT, HOLD = range(2)
+# Entries of `window`: ranks FIRST .. LAST must be decided anew, none when FIRST > LAST.
+FIRST, LAST = range(2)
+# Entries of `order`: the slope at which buckets were sorted and the slope up to which that order stands.
+SORTED_AT, HOLDS_UNTIL = range(2)
+# Entries of `size`: how many buckets are ranked, how many hold an arm, where the unused part of the pool begins.
+N_RANKED, N_FILLED, POOL_TOP = range(3)
 NOWHERE = -1
 SMALLEST = 4
 
 
 class Buckets(NamedTuple):
-    """`bucket_of[arm]`, NOWHERE for an absent arm. Bucket q * meta[WIDE] + r is that of dom_{q,r}; the last
-    one is for arms never pulled.
+    """`bucket_of[arm]`, NOWHERE for an absent arm. Bucket q * n_beta + r is that of dom_{q,r}; the last one is
+    for arms never pulled.
 
-    `ranked[: meta[N_RANKED]]` are the buckets in order of their `weight`, among them some that are empty by now;
+    `ranked[: size[N_RANKED]]` are the buckets in order of their `weight`, among them some that are empty by now;
     `head[b, RANK]` is the place of b there, or NOWHERE. `free[c]` heads a list of unused blocks of class c, linked
-    through their first entries.
+    through their first entries. `tied[0]` says that neighbours in the order have equal weights.
     """
 
     bucket_of: Ints1
@@ -54,8 +56,11 @@ class Buckets(NamedTuple):
     weight: Floats1
     spare_bucket: Ints1
     spare_weight: Floats1
-    real: Floats1
-    meta: Ints1
+    order: Floats1
+    window: Ints1
+    size: Ints1
+    tied: Flags1
+    n_beta: Whole
 
 
 def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) -> Buckets:
@@ -64,8 +69,7 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
     A block that is not of the smallest class is at least a quarter full, so that 4 K entries for each class always
     suffice. Most of this memory is never touched.
     """
-    wide = beta_edges.size
-    n_buckets = alpha_edges.size * wide + 1
+    n_buckets = alpha_edges.size * beta_edges.size + 1
     classes = 1
     while SMALLEST << (classes - 1) < n_arms:
         classes += 1
@@ -77,14 +81,18 @@ def new_buckets(n_arms: int, alpha_edges: FloatArray, beta_edges: FloatArray) ->
         head=head,
         pool=np.empty(size, dtype=np.int32),
         free=np.full(classes, -1, dtype=np.int64),
-        alpha=np.append(np.repeat(alpha_edges, wide), np.inf),
+        alpha=np.append(np.repeat(alpha_edges, beta_edges.size), np.inf),
         beta=np.append(np.tile(beta_edges, alpha_edges.size), 0.0),
         ranked=np.zeros(n_buckets, dtype=np.int64),
         weight=np.zeros(n_buckets),
         spare_bucket=np.zeros(n_buckets, dtype=np.int64),
         spare_weight=np.zeros(n_buckets),
-        real=np.array([0.0, -1.0]),
-        meta=np.array([0, 0, n_arms, 0, n_buckets, 0, wide], dtype=np.int64),
+        order=np.array([0.0, -1.0]),
+        window=np.array([0, n_buckets]),
+        # The first K entries of the pool are scratch, for buckets that tie.
+        size=np.array([0, 0, n_arms]),
+        tied=np.zeros(1, dtype=np.bool_),
+        n_beta=beta_edges.size,
     )
 
 
@@ -93,7 +101,7 @@ def bucket_for(buckets, recs, arm):
     """The bucket of an arm whose record holds its bins. O(1)."""
     if recs[arm, ALPHA] == np.inf:
         return buckets.head.shape[0] - 1
-    return int(recs[arm, COUNT]) * buckets.meta[WIDE] + int(recs[arm, TOTAL])
+    return int(recs[arm, COUNT]) * buckets.n_beta + int(recs[arm, TOTAL])
 
 
 @kernel
@@ -120,8 +128,8 @@ def _give_block(buckets, b, c):
         if block >= 0:
             free[c] = pool[block]
         else:
-            block = buckets.meta[TOP]
-            buckets.meta[TOP] = block + (SMALLEST << c)
+            block = buckets.size[POOL_TOP]
+            buckets.size[POOL_TOP] = block + (SMALLEST << c)
         shift_entries(pool, block, first, head[b, SIZE])
         head[b, BLOCK] = head[b, START] = block
     if old_class >= 0:
@@ -133,28 +141,28 @@ def _give_block(buckets, b, c):
 @inline_kernel
 def _widen(buckets, rank):
     """Take a rank into the window. O(1)."""
-    meta = buckets.meta
-    if meta[FIRST] > meta[LAST]:
-        meta[FIRST] = meta[LAST] = rank
+    window = buckets.window
+    if window[FIRST] > window[LAST]:
+        window[FIRST] = window[LAST] = rank
     else:
-        meta[FIRST] = min(meta[FIRST], rank)
-        meta[LAST] = max(meta[LAST], rank)
+        window[FIRST] = min(window[FIRST], rank)
+        window[LAST] = max(window[LAST], rank)
 
 
 @inline_kernel
 def _open_all(buckets):
-    buckets.meta[FIRST] = 0
-    buckets.meta[LAST] = buckets.head.shape[0]
+    buckets.window[FIRST] = 0
+    buckets.window[LAST] = buckets.head.shape[0]
 
 
 @kernel
 def _enrol(buckets, b):
     """Put a bucket into the order as it was sorted last. O(number of buckets), a move of memory."""
     ranked, weight, alpha, beta = buckets.ranked, buckets.weight, buckets.alpha, buckets.beta
-    head, meta = buckets.head, buckets.meta
-    lam = buckets.real[SORTED_AT]
+    head, window = buckets.head, buckets.window
+    lam = buckets.order[SORTED_AT]
     w = alpha[b] + lam * beta[b]
-    n = meta[N_RANKED]
+    n = buckets.size[N_RANKED]
     low, high = 0, n
     while low < high:
         mid = (low + high) // 2
@@ -169,17 +177,17 @@ def _enrol(buckets, b):
     ranked[low] = b
     weight[low] = w
     head[b, RANK] = low
-    meta[N_RANKED] = n + 1
-    if meta[FIRST] <= meta[LAST]:
-        meta[FIRST] += 1 if meta[FIRST] >= low else 0
-        meta[LAST] += 1 if meta[LAST] >= low else 0
-    hold = buckets.real[HOLD]
+    buckets.size[N_RANKED] = n + 1
+    if window[FIRST] <= window[LAST]:
+        window[FIRST] += 1 if window[FIRST] >= low else 0
+        window[LAST] += 1 if window[LAST] >= low else 0
+    hold = buckets.order[HOLDS_UNTIL]
     for i in range(max(low, 1), min(low + 2, n + 1)):
         x, y = ranked[i - 1], ranked[i]
         hold = shorten(hold, alpha[x], beta[x], alpha[y], beta[y], False, lam)
         if weight[i - 1] == weight[i]:
-            meta[TIED] = 1
-    buckets.real[HOLD] = hold
+            buckets.tied[0] = True
+    buckets.order[HOLDS_UNTIL] = hold
 
 
 @kernel
@@ -200,7 +208,7 @@ def take_out(buckets, arm):
     c = head[b, CLASS]
     if size == 0:
         _give_block(buckets, b, -1)
-        buckets.meta[N_FILLED] -= 1
+        buckets.size[N_FILLED] -= 1
     elif c > 0 and 4 * size < (SMALLEST << c):
         _give_block(buckets, b, c - 1)
     buckets.bucket_of[arm] = NOWHERE
@@ -213,7 +221,7 @@ def put_in(buckets, arm, b):
     c, size = head[b, CLASS], head[b, SIZE]
     if c < 0:
         _give_block(buckets, b, 0)
-        buckets.meta[N_FILLED] += 1
+        buckets.size[N_FILLED] += 1
     elif size == (SMALLEST << c):
         _give_block(buckets, b, c + 1)
     at, first = _find(buckets, b, arm), head[b, START]
@@ -261,9 +269,9 @@ def remove_many(buckets, arms):
 @kernel
 def _drop_empty(buckets):
     """Take empty buckets out of the order. O(number of buckets)."""
-    ranked, weight, head, meta = buckets.ranked, buckets.weight, buckets.head, buckets.meta
+    ranked, weight, head = buckets.ranked, buckets.weight, buckets.head
     n = 0
-    for i in range(meta[N_RANKED]):
+    for i in range(buckets.size[N_RANKED]):
         b = ranked[i]
         head[b, RANK] = -1
         if head[b, SIZE] > 0:
@@ -271,7 +279,7 @@ def _drop_empty(buckets):
             weight[n] = weight[i]
             head[b, RANK] = n
             n += 1
-    meta[N_RANKED] = n
+    buckets.size[N_RANKED] = n
     _open_all(buckets)
 
 
@@ -279,13 +287,13 @@ def _drop_empty(buckets):
 def sort_buckets(buckets, lam):
     """Sort buckets at slope lam and find out how long that order holds. O(buckets + inversions).
 
-    Changes the order and `real`; opens the window where buckets changed places, or everywhere if some tie, or did.
+    Changes the order; opens the window where buckets changed places, or everywhere if some tie, or did.
     """
-    ranked, weight, head, meta = buckets.ranked, buckets.weight, buckets.head, buckets.meta
+    ranked, weight, head = buckets.ranked, buckets.weight, buckets.head
     alpha, beta = buckets.alpha, buckets.beta
-    if meta[N_RANKED] > 2 * meta[N_FILLED] + 64:
+    if buckets.size[N_RANKED] > 2 * buckets.size[N_FILLED] + 64:
         _drop_empty(buckets)
-    n = meta[N_RANKED]
+    n = buckets.size[N_RANKED]
     moves, budget = 0, 8 * n + 64
     for i in range(n):
         b = ranked[i]
@@ -304,7 +312,7 @@ def sort_buckets(buckets, lam):
     if moves > budget:
         merge_sort(weight, ranked, n, buckets.spare_weight, buckets.spare_bucket)
         _open_all(buckets)
-    hold, tied = np.inf, 0
+    hold, tied = np.inf, False
     for i in range(n):
         y = ranked[i]
         head[y, RANK] = i
@@ -312,22 +320,41 @@ def sort_buckets(buckets, lam):
             x = ranked[i - 1]
             hold = shorten(hold, alpha[x], beta[x], alpha[y], beta[y], False, lam)
             if weight[i - 1] == weight[i]:
-                tied = 1
-    if tied + meta[TIED] > 0:
+                tied = True
+    if tied or buckets.tied[0]:
         _open_all(buckets)
-    meta[TIED] = tied
-    buckets.real[SORTED_AT] = lam
-    buckets.real[HOLD] = hold
+    buckets.tied[0] = tied
+    buckets.order[SORTED_AT] = lam
+    buckets.order[HOLDS_UNTIL] = hold
 
 
 @inline_kernel
 def stays(buckets, lam):
     """Bring the order of buckets up to date at lam; whether the order of the arms is as it was last time."""
-    if lam > buckets.real[HOLD] or lam < buckets.real[SORTED_AT]:
+    if lam > buckets.order[HOLDS_UNTIL] or lam < buckets.order[SORTED_AT]:
         sort_buckets(buckets, lam)
-    if buckets.meta[TIED] != 0 and buckets.meta[FIRST] <= buckets.meta[LAST]:
+    if buckets.tied[0] and not is_settled(buckets):
         _open_all(buckets)
-    return buckets.meta[FIRST] > buckets.meta[LAST]
+    return is_settled(buckets)
+
+
+@inline_kernel
+def is_settled(buckets):
+    """Whether nothing must be decided anew. O(1)."""
+    return buckets.window[FIRST] > buckets.window[LAST]
+
+
+@inline_kernel
+def window_end(buckets):
+    """The rank behind the last one of the window. O(1)."""
+    return min(buckets.window[LAST] + 1, buckets.size[N_RANKED])
+
+
+@inline_kernel
+def close_window(buckets):
+    """Everything is decided. O(1)."""
+    buckets.window[FIRST] = 1
+    buckets.window[LAST] = 0
 
 
 @kernel
@@ -337,7 +364,7 @@ def next_run(buckets, i):
     Buckets that tie by an accident of rounding are merged into the first K entries of the pool.
     """
     head, pool, weight, ranked = buckets.head, buckets.pool, buckets.weight, buckets.ranked
-    n = buckets.meta[N_RANKED]
+    n = buckets.size[N_RANKED]
     stop = i + 1
     while stop < n and weight[stop] == weight[i]:
         stop += 1
@@ -359,38 +386,3 @@ def rank_of(buckets, arm):
     """Place of the arm's bucket in the order; NOWHERE for an absent arm. O(1)."""
     b = buckets.bucket_of[arm]
     return NOWHERE if b == NOWHERE else buckets.head[b, RANK]
-
-
-def check_buckets(buckets: Buckets, recs: FloatArray) -> None:
-    """Assert the invariants of the buckets. O(K + W^2)."""
-    b: Any = buckets
-    present = np.flatnonzero(b.bucket_of != NOWHERE)
-    expected = recs[present, COUNT] * b.meta[WIDE] + recs[present, TOTAL]
-    expected[np.isinf(recs[present, ALPHA])] = len(b.head) - 1
-    assert np.array_equal(b.bucket_of[present], expected)
-    filled = np.flatnonzero(b.head[:, SIZE])
-    assert len(filled) == b.meta[N_FILLED] and b.head[:, SIZE].sum() == len(present)
-    assert np.array_equal(np.flatnonzero(b.head[:, CLASS] >= 0), filled)
-    blocks = []
-    for bucket in filled.tolist():
-        block, start, size, c, rank = b.head[bucket].tolist()
-        assert b.ranked[rank] == bucket and size <= SMALLEST << c and (c == 0 or 4 * size >= SMALLEST << c)
-        assert block <= start and start + size <= block + (SMALLEST << c)
-        assert np.array_equal(b.pool[start : start + size], np.flatnonzero(b.bucket_of == bucket))
-        blocks.append((block, SMALLEST << c))
-    for c, start in enumerate(b.free.tolist()):
-        while start >= 0:
-            blocks.append((start, SMALLEST << c))
-            start = int(b.pool[start])
-    at = len(b.bucket_of)
-    for start, length in sorted(blocks):
-        assert start == at, "blocks must neither overlap nor get lost"
-        at += length
-    assert at == b.meta[TOP] <= len(b.pool)
-    order = b.ranked[: b.meta[N_RANKED]]
-    assert np.array_equal(b.head[order, RANK], np.arange(len(order))) and (b.head[:, RANK] >= 0).sum() == len(
-        order
-    )
-    weight = b.weight[: len(order)]
-    assert np.array_equal(weight, b.alpha[order] + b.real[SORTED_AT] * b.beta[order])
-    assert (weight[1:] <= weight[:-1]).all()

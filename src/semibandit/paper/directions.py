@@ -1,4 +1,4 @@
-"""Query rounding: few directions for all queries, no feature rounded (DESIGN idea C, proof in docs/theory.md).
+"""Query rounding: few directions for all queries, no feature rounded (docs/theory.md, C).
 
 If lam <= lam' <= (1+eta) lam then every weight at slope lam' is between one and 1+eta times that at lam, so a
 maximum-weight base at lam' is (1+eta)-approximate at lam. Slopes in geometric progression serve all queries

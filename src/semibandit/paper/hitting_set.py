@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from semibandit.compiled.handle import Floats1, Number, Whole
-from semibandit.compiled.jit import njit
+from semibandit.compiled.handle import Floats1, Number, Whole, by_handle, make_handle
+from semibandit.compiled.jit import kernel
 from semibandit.errors import ParameterError
 from semibandit.paper.rounding import Rounding
 
@@ -38,27 +38,31 @@ FloatArray = NDArray[np.float64]
 # Enumerating more cells than this takes more than a gigabyte.
 MAX_CELLS = 50_000_000
 
+# A cell, as kernels write it: where it begins, the slope of its direction, where it ends.
+LOW, SLOPE, HIGH = range(3)
+
 
 class SlopeTable(NamedTuple):
     """What the kernels need to compute the slope of a key (c, a, b).
 
     ``power[c + n_beta]`` is s g^c; ``factor[a]`` is g^a - 1, and 1 for a = 0; ``place[a]`` is its logarithm
-    to base g; ``copies`` is 1 when the 1/(1+eta) copies take part, else 0.
+    to base g (`steps_per_log` is 1 / log g); ``copies`` is 1 when the 1/(1+eta) copies take part, else 0.
     """
 
     power: Floats1
     factor: Floats1
     place: Floats1
     log_scale: Number
-    inv_log: Number
+    steps_per_log: Number
     n_alpha: Whole
     n_beta: Whole
     copies: Whole
 
 
-@njit
-def _exponents(a: int, b: int, n_alpha: int, n_beta: int, copies: int) -> tuple[int, int]:
+@kernel
+def exponents(table, a, b):
     """First and last c that occur with (a, b); empty when first > last."""
+    n_alpha, n_beta, copies = table.n_alpha, table.n_beta, table.copies
     if a == 0 and b == 0:
         return 1 - n_beta - copies, n_alpha - 1 + copies
     if a == b:  # the same slopes as a = b = 0
@@ -70,8 +74,8 @@ def _exponents(a: int, b: int, n_alpha: int, n_beta: int, copies: int) -> tuple[
     return 1 - (n_beta - b), n_alpha - a - 1
 
 
-@njit
-def _last_at_most(lam: float, x: float, a: int, b: int, first: int, last: int, table: SlopeTable) -> int:
+@kernel
+def _last_at_most(table, lam, x, a, b, first, last):
     """Largest c in first..last whose slope is at most lam, or first - 1; x is the real c that hits lam."""
     power, factor, n_beta = table.power, table.factor, table.n_beta
     c = int(min(max(np.floor(x), first - 1.0), last * 1.0))
@@ -82,8 +86,8 @@ def _last_at_most(lam: float, x: float, a: int, b: int, first: int, last: int, t
     return c
 
 
-@njit
-def neighbour_slopes(lam: float, table: SlopeTable) -> tuple[float, float]:
+@kernel
+def neighbour_slopes(table, lam):
     """Largest critical slope <= lam (else 0) and smallest > lam (else inf), enumerating nothing. O(W^2).
 
     A pair (a, b) is skipped unless its slopes can be nearer to lam than the nearest so far.
@@ -91,7 +95,7 @@ def neighbour_slopes(lam: float, table: SlopeTable) -> tuple[float, float]:
     power, factor, place, n_beta = table.power, table.factor, table.place, table.n_beta
     below, above = 0.0, np.inf
     gap_below, gap_above = np.inf, np.inf  # in units of log g
-    target = (np.log(lam) - table.log_scale) * table.inv_log
+    target = (np.log(lam) - table.log_scale) * table.steps_per_log
     for a in range(table.n_alpha + table.copies):
         for b in range(n_beta + table.copies):
             x = target - place[a] + place[b]
@@ -99,10 +103,10 @@ def neighbour_slopes(lam: float, table: SlopeTable) -> tuple[float, float]:
             # The margin keeps rounding of x from hiding a candidate.
             if 1e-9 < rest < 1.0 - 1e-9 and rest > gap_below + 1e-9 and 1.0 - rest > gap_above + 1e-9:
                 continue
-            first, last = _exponents(a, b, table.n_alpha, n_beta, table.copies)
+            first, last = exponents(table, a, b)
             if first > last:
                 continue
-            c = _last_at_most(lam, x, a, b, first, last, table)
+            c = _last_at_most(table, lam, x, a, b, first, last)
             if c >= first:
                 below = max(below, power[c + n_beta] * factor[a] / factor[b])
                 gap_below = min(gap_below, max(x - c, 0.0))
@@ -112,24 +116,44 @@ def neighbour_slopes(lam: float, table: SlopeTable) -> tuple[float, float]:
     return below, above
 
 
-@njit
-def slopes_between(low: float, high: float, table: SlopeTable, out: FloatArray) -> int:
+@kernel
+def middle_slope(low, high):
+    """A slope inside (low, high): the geometric mean, or high / 2 if low is 0, or 2 low if high is inf."""
+    if low == 0.0:
+        return 0.5 * high
+    if high == np.inf:
+        return 2.0 * low
+    # Two neighbouring floats have no float between them; an end is then as good as any (docs/theory.md).
+    return min(max(math.sqrt(low) * math.sqrt(high), low), high)
+
+
+@kernel
+def search_cell(table, lam, cell):
+    """Write the lower end, the direction's slope and the upper end of lam's cell to `cell`. O(W^2)."""
+    low, high = neighbour_slopes(table, lam)
+    cell[LOW] = low
+    cell[SLOPE] = middle_slope(low, high)
+    cell[HIGH] = high
+
+
+@kernel
+def slopes_between(table, low, high, out):
     """Write the critical slopes in (low, high] to ``out``, unsorted, while it has room; return their number.
 
     O(W^2 + answers): call with an empty ``out`` to count.
     """
     power, factor, place, n_beta = table.power, table.factor, table.place, table.n_beta
-    start = (np.log(low) - table.log_scale) * table.inv_log
-    stop = (np.log(high) - table.log_scale) * table.inv_log
+    start = (np.log(low) - table.log_scale) * table.steps_per_log
+    stop = (np.log(high) - table.log_scale) * table.steps_per_log
     count = 0
     for a in range(table.n_alpha + table.copies):
         for b in range(n_beta + table.copies):
-            first, last = _exponents(a, b, table.n_alpha, n_beta, table.copies)
+            first, last = exponents(table, a, b)
             if first > last:
                 continue
             shift = place[b] - place[a]
-            c_low = _last_at_most(low, start + shift, a, b, first, last, table)
-            c_high = _last_at_most(high, stop + shift, a, b, first, last, table)
+            c_low = _last_at_most(table, low, start + shift, a, b, first, last)
+            c_high = _last_at_most(table, high, stop + shift, a, b, first, last)
             for c in range(c_low + 1, c_high + 1):
                 if count < out.size:
                     out[count] = power[c + n_beta] * factor[a] / factor[b]
@@ -197,6 +221,7 @@ class HittingSet:
         self.n_beta = rounding.W if square else rounding.n_beta
         self.n_cells = count_cells(self.n_alpha, self.n_beta, copies=self.copies)
         self.table = _slope_table(rounding, self.n_alpha, self.n_beta, self.copies)
+        self._handle = make_handle(self.table)
         self._breakpoints: FloatArray | None = None
         self._slopes: FloatArray | None = None
 
@@ -214,7 +239,7 @@ class HittingSet:
                     "cell_slopes(query), which enumerates none of them"
                 )
             points = np.empty(self.n_cells - 1)
-            slopes_between(0.0, np.inf, self.table, points)
+            by_handle(slopes_between, SlopeTable)(self._handle, 0.0, np.inf, points)
             # Slopes that differ by less than a float merge here: their cell has no float inside it.
             self._breakpoints = _frozen(np.unique(points))
         return self._breakpoints
@@ -227,7 +252,7 @@ class HittingSet:
             low, high = ends[1:-2], ends[2:-1]
             inside = np.clip(np.sqrt(low) * np.sqrt(high), low, high)
             self._slopes = _frozen(
-                np.concatenate([[middle(0.0, ends[1])], inside, [middle(ends[-2], np.inf)]])
+                np.concatenate([[middle_slope(0.0, ends[1])], inside, [middle_slope(ends[-2], np.inf)]])
             )
         return self._slopes
 
@@ -254,20 +279,23 @@ class HittingSet:
         return self._cell_slopes(query_slope(query))
 
     def _cell_slopes(self, lam: float) -> tuple[float, float, float]:
-        low, high = neighbour_slopes(lam, self.table)
-        return low, middle(low, high), high
+        cell = np.empty(3)
+        by_handle(search_cell, SlopeTable)(self._handle, lam, cell)
+        low, slope, high = cell.tolist()
+        return low, slope, high
 
     def breakpoints_between(self, low: float, high: float) -> FloatArray:
         """Critical slopes in (low, high], increasing. O(W^2 + n log n) for n answers."""
         if not 0.0 <= low <= high:
             raise ParameterError(f"need 0 <= low <= high, got low = {low} and high = {high}")
-        count = slopes_between(low, high, self.table, np.empty(0))
+        enter = by_handle(slopes_between, SlopeTable)
+        count = int(enter(self._handle, low, high, np.empty(0)))
         if count > self.max_cells:
             raise ParameterError(
                 f"({low}, {high}] holds {count:,} slopes, more than max_cells = {self.max_cells:,}"
             )
         points = np.empty(count)
-        slopes_between(low, high, self.table, points)
+        enter(self._handle, low, high, points)
         return np.unique(points)
 
     def points(self) -> FloatArray:
@@ -281,16 +309,6 @@ class HittingSet:
             (0.0 if q is None else alpha_lb * g**q, 0.0 if r is None else beta_lb * g**r) for q, r in pairs
         ]
         return np.array(sorted(found))
-
-
-def middle(low: float, high: float) -> float:
-    """A slope inside (low, high): the geometric mean, or high / 2 if low is 0, or 2 low if high is inf."""
-    if low == 0.0:
-        return 0.5 * high
-    if math.isinf(high):
-        return 2.0 * low
-    # Two neighbouring floats have no float between them; an end is then as good as any (docs/theory.md).
-    return min(max(math.sqrt(low) * math.sqrt(high), low), high)
 
 
 def query_slope(query: ArrayLike) -> float:

@@ -15,8 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.compiled.handle import Floats1, Ints1
-from semibandit.compiled.jit import njit
-from semibandit.paper.hitting_set import HittingSet, SlopeTable, _exponents, neighbour_slopes
+from semibandit.compiled.jit import kernel
+from semibandit.paper.hitting_set import (
+    HIGH,
+    LOW,
+    SLOPE,
+    HittingSet,
+    SlopeTable,
+    exponents,
+    middle_slope,
+    neighbour_slopes,
+)
 
 # Twelve bytes a pair. With T = 10^6 and a = 0.1, m = 1 needs 29,000 pairs and m = 2 five million.
 MAX_PAIRS = 8_000_000
@@ -46,7 +55,7 @@ def cell_finder(hitting: HittingSet) -> CellFinder:
     copies = int(hitting.copies)
     wide = hitting.n_beta + copies
     a, b = (x.ravel() for x in np.indices((hitting.n_alpha + copies, wide)))
-    # Those that occur with some c; `_exponents` says which c.
+    # Those that occur with some c; `exponents` says which c.
     occurs = (a != b) | (a == 0)
     both = (a > 0) & (b > 0)
     occurs &= ~both | (1 - (hitting.n_beta - b) <= hitting.n_alpha - a - 1)
@@ -54,7 +63,7 @@ def cell_finder(hitting: HittingSet) -> CellFinder:
     offset = table.place[a] - table.place[b]
     offset -= np.floor(offset)
     order = np.argsort(offset, kind="stable")
-    ends = np.array([neighbour_slopes(0.0, table)[1], neighbour_slopes(math.inf, table)[0]])
+    ends = np.array([hitting._cell_slopes(0.0)[HIGH], hitting._cell_slopes(math.inf)[LOW]])
     return CellFinder(table, offset[order], (a * wide + b)[order], ends)
 
 
@@ -63,7 +72,7 @@ def no_finder(hitting: HittingSet) -> CellFinder:
     return CellFinder(hitting.table, np.empty(0), np.empty(0, dtype=np.int64), np.array([0.0, np.inf]))
 
 
-@njit
+@kernel
 def _first_at_least(finder, y):
     """Index of the first offset >= y, where offsets repeat with period 1 and indices go on. O(log W)."""
     offset = finder.offset
@@ -79,7 +88,7 @@ def _first_at_least(finder, y):
     return int(turn) * offset.shape[0] + low
 
 
-@njit
+@kernel
 def _candidate(finder, index, x, away):
     """Slope of the entry that lies `away` (in units of log g) from x; -1 if no such key occurs."""
     table = finder.table
@@ -87,14 +96,14 @@ def _candidate(finder, index, x, away):
     a = finder.pair[index] // wide
     b = finder.pair[index] - a * wide
     c = round(x + away - (table.place[a] - table.place[b]))
-    first, last = _exponents(a, b, table.n_alpha, table.n_beta, table.copies)
+    first, last = exponents(table, a, b)
     if c < first or c > last:
         return -1.0
     return table.power[c + table.n_beta] * table.factor[a] / table.factor[b]
 
 
-@njit
-def find_neighbours(lam, finder):
+@kernel
+def find_neighbours(finder, lam):
     """Largest critical slope <= lam (else 0) and smallest > lam (else inf). O(log W), rarely O(W^2).
 
     The same floats as `neighbour_slopes`, which it falls back on where a whole period holds no slope.
@@ -105,7 +114,7 @@ def find_neighbours(lam, finder):
     if lam >= largest:
         return largest, np.inf
     n = finder.offset.shape[0]
-    x = (math.log(lam) - finder.table.log_scale) * finder.table.inv_log
+    x = (math.log(lam) - finder.table.log_scale) * finder.table.steps_per_log
     part = x - math.floor(x)
     below, above = 0.0, np.inf
     gap_below, gap_above = np.inf, np.inf
@@ -139,15 +148,14 @@ def find_neighbours(lam, finder):
             below = max(below, slope)
         j += 1
     if below == 0.0 or above == np.inf:
-        return neighbour_slopes(lam, finder.table)
+        return neighbour_slopes(finder.table, lam)
     return below, above
 
 
-@njit
-def middle_slope(low, high):
-    """`hitting_set.middle` for kernels: the direction's slope in the cell from low to high."""
-    if low == 0.0:
-        return 0.5 * high
-    if high == np.inf:
-        return 2.0 * low
-    return min(max(math.sqrt(low) * math.sqrt(high), low), high)
+@kernel
+def find_cell(finder, lam, cell):
+    """`search_cell` in O(log W), rarely O(W^2): the cell of lam, written to `cell`."""
+    low, high = find_neighbours(finder, lam)
+    cell[LOW] = low
+    cell[SLOPE] = middle_slope(low, high)
+    cell[HIGH] = high

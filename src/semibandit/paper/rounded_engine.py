@@ -12,66 +12,84 @@ they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
-from semibandit.compiled.handle import Floats1, Floats2, Ints1
-from semibandit.compiled.jit import inline_kernel, kernel, njit
-from semibandit.engines.base import CompiledEngine, Engine
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Whole, by_handle, make_handle
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines.base import CompiledEngine, Engine, bytes_of
 from semibandit.engines.kernels import (
-    add_reward,
+    add_rewards,
     check_feedback,
     engine_select,
     engine_touch,
+    engine_touch_all,
+    engine_touch_many,
     implement_engine,
 )
 from semibandit.matroids import Matroid
 from semibandit.paper.directions import direction_slopes
-from semibandit.paper.hitting_set import HittingSet
-from semibandit.paper.locate import (
-    MAX_PAIRS,
-    CellFinder,
-    cell_finder,
-    count_pairs,
-    find_neighbours,
-    middle_slope,
-    no_finder,
-)
-from semibandit.paper.rounding import Bounds, Rounding, bin_index
+from semibandit.paper.hitting_set import HIGH, LOW, SLOPE, HittingSet
+from semibandit.paper.locate import MAX_PAIRS, CellFinder, cell_finder, count_pairs, find_cell, no_finder
+from semibandit.paper.rounding import Bins, Bounds, Rounding, bin_index
 
 # Columns of the inner engine's records that engines do not read: the bin of each arm's feature.
 Q, R = COUNT, TOTAL
 NO_BIN = -1.0
 
-# Entries of `now`: the current cell, its direction's slope, and the slope of the kept answer.
-LOW, SLOPE, HIGH, LAST_SLOPE = range(4)
-# Entries of `meta`: cells entered, features touched, bins changed; size of the kept answer (-1: none) and MOVES then.
-MODE, CELLS, TOUCHES, MOVES, LAST_SIZE, LAST_MOVES = range(6)
-# Values of MODE: dominating points and cells; dominating points at the query's own slope (where a table of cells
-# would be too large); features themselves and directions.
+# How queries are rounded: dominating points and cells; dominating points at the query's own slope (where a table of
+# cells would be too large); features themselves and directions.
 BY_CELL, BY_QUERY, BY_DIRECTION = range(3)
+
+# Entries of `Progress.counts`: cells entered, features touched, bins changed.
+CELLS, TOUCHES, MOVES = range(3)
+
+NO_ANSWER = -1
 
 
 class Rules(NamedTuple):
-    """What features and queries are rounded to.
+    """What features and queries are rounded to; never changed. `slopes`: the directions of BY_DIRECTION."""
 
-    `scale`: alpha_lb, beta_lb and 1 / log(1 + eta), as `bin_index` wants them. `slopes`: the directions of
-    BY_DIRECTION. `last`: the answer of the last round.
+    mode: Whole
+    alpha: Bins
+    beta: Bins
+    finder: CellFinder
+    slopes: Floats1
+
+
+class Progress(NamedTuple):
+    """Where a run of rounds stands.
+
+    `cell`: the cell of the last query (its LOW, SLOPE and HIGH). ``answer[: answer_size[0]]`` is the base found last
+    while it is still right: `answer_size[0]` is NO_ANSWER once a bin or the direction has changed. `moved` is scratch.
     """
 
-    finder: CellFinder
-    alpha_edges: Floats1
-    beta_edges: Floats1
-    scale: Floats1
-    slopes: Floats1
-    now: Floats1
-    meta: Ints1
-    last: Ints1
+    cell: Floats1
+    counts: Ints1
+    answer: Ints1
+    answer_size: Ints1
+    moved: Ints1
+
+
+class RecordsOnly(NamedTuple):
+    """In place of an inner engine's state, for inner engines that are not compiled."""
+
+    recs: Floats2
+
+
+class PlacingState(NamedTuple):
+    """Records and rounded records (`inner.recs`) without an engine."""
+
+    recs: Floats2
+    rules: Rules
+    progress: Progress
+    inner: RecordsOnly
 
 
 @cache
@@ -80,244 +98,285 @@ def rounded_state(inner: type) -> Any:
 
     `recs`: counts, sums, features of the arms. `inner`: state of the exact engine over rounded ones.
     """
-    made: Any = NamedTuple(  # type: ignore[misc]
-        f"Rounded_{inner.__name__}", [("recs", Floats2), ("rules", Rules), ("inner", inner)]
-    )
+    fields = [("recs", Floats2), ("rules", Rules), ("progress", Progress), ("inner", inner)]
+    made: Any = NamedTuple(f"Rounded_{inner.__name__}", fields)  # type: ignore[misc]
     made.__module__ = inner.__module__
-    implement_engine(made, rounded_select, rounded_touch)
+    # Kernels kept on disk name the class; by this they find it again.
+    setattr(sys.modules[made.__module__], made.__name__, made)
+    implement_engine(
+        made, rounded_select, rounded_touch, touch_many=rounded_touch_many, touch_all=rounded_touch_all
+    )
     return made
 
 
 @lru_cache(maxsize=4)
-def _tables(bounds: Bounds, epsilon: float, method: str) -> tuple[int, dict[str, Any]]:
-    """Mode and fixed parts of `Rules`, shared by the clones of a policy; nobody writes to them. O(W^2 log W)."""
+def new_rules(bounds: Bounds, epsilon: float, method: str) -> Rules:
+    """Rules for `method` "lazy" or "directions". O(W^2 log W) the first time, then shared: nobody writes to them."""
     rounding = Rounding(bounds, epsilon)
     hitting = HittingSet(rounding)
     mode, finder, slopes = BY_QUERY, no_finder(hitting), np.empty(0)
     if method == "directions":
-        mode, slopes = BY_DIRECTION, direction_slopes(bounds, epsilon).copy()
+        mode, slopes = BY_DIRECTION, direction_slopes(bounds, epsilon)
     elif count_pairs(hitting) <= MAX_PAIRS:
         mode, finder = BY_CELL, cell_finder(hitting)
-    (alpha_lb, inv_log, alpha_edges), (beta_lb, _, beta_edges) = rounding.alpha_table, rounding.beta_table
-    return mode, {
-        "finder": finder,
-        "alpha_edges": alpha_edges.copy(),
-        "beta_edges": beta_edges.copy(),
-        "scale": np.array([alpha_lb, beta_lb, inv_log]),
-        "slopes": slopes,
-    }
+    return Rules(mode, rounding.alpha_bins, rounding.beta_bins, finder, slopes)
 
 
-def new_rules(bounds: Bounds, epsilon: float, method: str, rank: int) -> Rules:
-    """Rules for `method` "lazy" or "directions" and bases of `rank` arms. O(W^2 log W) the first time."""
-    mode, fixed = _tables(bounds, epsilon, method)
-    meta = np.array([mode, 0, 0, 0, -1, 0], dtype=np.int64)
-    return Rules(**fixed, now=np.zeros(4), meta=meta, last=np.zeros(rank, dtype=np.int64))
+@kernel
+def _enter_direction(slopes, lam, cell):
+    """The steepness of queries that the direction of lam serves, written to `cell`. O(log W)."""
+    first, last = 0, slopes.shape[0] - 1
+    while first < last:
+        mid = (first + last) // 2
+        if slopes[mid] < lam:
+            first = mid + 1
+        else:
+            last = mid
+    cell[LOW] = 0.0 if first == 0 else np.nextafter(slopes[first - 1], np.inf)
+    cell[SLOPE] = slopes[first]
+    cell[HIGH] = np.inf if first == slopes.shape[0] - 1 else np.nextafter(slopes[first], np.inf)
 
 
-@njit
-def enter_cell(rules, lam):
-    """Find the cell (or direction) of a query that has left the last one. Changes `now` and `meta`."""
-    now, meta = rules.now, rules.meta
-    mode = meta[MODE]
-    if mode == BY_CELL:
-        low, high = find_neighbours(lam, rules.finder)
-        now[LOW] = low
-        now[HIGH] = high
-        now[SLOPE] = middle_slope(low, high)
-    elif mode == BY_DIRECTION:
-        slopes = rules.slopes
-        first, last = 0, slopes.shape[0] - 1
-        while first < last:
-            mid = (first + last) // 2
-            if slopes[mid] < lam:
-                first = mid + 1
-            else:
-                last = mid
-        now[LOW] = 0.0 if first == 0 else np.nextafter(slopes[first - 1], np.inf)
-        now[HIGH] = np.inf if first == slopes.shape[0] - 1 else np.nextafter(slopes[first], np.inf)
-        now[SLOPE] = slopes[first]
+@kernel
+def enter_cell(rules, progress, lam):
+    """Find the cell (or direction) of a query that has left the last one. Changes `progress`."""
+    cell = progress.cell
+    before = cell[SLOPE]
+    if rules.mode == BY_CELL:
+        find_cell(rules.finder, lam, cell)
+    elif rules.mode == BY_DIRECTION:
+        _enter_direction(rules.slopes, lam, cell)
     else:
-        now[LOW] = lam
-        now[HIGH] = np.nextafter(lam, np.inf)
-        now[SLOPE] = lam
-    meta[CELLS] += 1
+        cell[LOW] = lam
+        cell[SLOPE] = lam
+        cell[HIGH] = np.nextafter(lam, np.inf)
+    progress.counts[CELLS] += 1
+    if cell[SLOPE] != before:
+        progress.answer_size[0] = NO_ANSWER
 
 
 @inline_kernel
-def _place(recs, inner_recs, rules, arm):
+def cell_slope(state, lam):
+    """The slope at which the inner engine answers queries of slope lam. Changes `progress` in a new cell."""
+    cell = state.progress.cell
+    if not (cell[LOW] <= lam < cell[HIGH]):
+        enter_cell(state.rules, state.progress, lam)
+    return cell[SLOPE]
+
+
+@inline_kernel
+def _place(state, arm):
     """Round the feature of `arm` into the inner record; whether that changed. O(1)."""
+    recs, rounded, rules, progress = state.recs, state.inner.recs, state.rules, state.progress
     alpha, beta = recs[arm, ALPHA], recs[arm, BETA]
-    meta = rules.meta
-    meta[TOUCHES] += 1
-    if meta[MODE] == BY_DIRECTION or alpha == np.inf:
-        if inner_recs[arm, ALPHA] == alpha and inner_recs[arm, BETA] == beta:
+    progress.counts[TOUCHES] += 1
+    if rules.mode == BY_DIRECTION or alpha == np.inf:
+        if rounded[arm, ALPHA] == alpha and rounded[arm, BETA] == beta:
             return False
-        inner_recs[arm, Q] = NO_BIN
-        inner_recs[arm, R] = NO_BIN
+        rounded[arm, Q] = NO_BIN
+        rounded[arm, R] = NO_BIN
     else:
-        alphas, betas = rules.alpha_edges, rules.beta_edges
-        q, r = int(inner_recs[arm, Q]), int(inner_recs[arm, R])
+        alphas, betas = rules.alpha.edges, rules.beta.edges
+        q, r = int(rounded[arm, Q]), int(rounded[arm, R])
         # Most features stay in their bins, and then no logarithm is needed.
         if q > 1 and r > 1 and alphas[q - 1] < alpha <= alphas[q] and betas[r - 1] < beta <= betas[r]:
             return False
-        new_q = bin_index(alpha, rules.scale[0], rules.scale[2], alphas)
-        new_r = bin_index(beta, rules.scale[1], rules.scale[2], betas)
+        new_q = bin_index(rules.alpha, alpha)
+        new_r = bin_index(rules.beta, beta)
         if new_q == q and new_r == r:
             return False
-        inner_recs[arm, Q] = new_q
-        inner_recs[arm, R] = new_r
+        rounded[arm, Q] = new_q
+        rounded[arm, R] = new_r
         alpha = alphas[new_q]
         beta = betas[new_r]
-    inner_recs[arm, ALPHA] = alpha
-    inner_recs[arm, BETA] = beta
-    meta[MOVES] += 1
+    rounded[arm, ALPHA] = alpha
+    rounded[arm, BETA] = beta
+    progress.counts[MOVES] += 1
+    progress.answer_size[0] = NO_ANSWER
     return True
 
 
 @kernel
-def _place_many(recs, inner_recs, rules, arms, moved):
-    """`_place` each of `arms`; writes those that changed to `moved` and returns how many."""
+def place_many(state, arms):
+    """`_place` each of at most K `arms`; lists those that changed in `moved` and returns how many."""
     n = 0
     for i in range(arms.shape[0]):
-        if _place(recs, inner_recs, rules, arms[i]):
-            moved[n] = arms[i]
+        if _place(state, arms[i]):
+            state.progress.moved[n] = arms[i]
             n += 1
     return n
 
 
 @kernel
-def _observe(recs, inner_recs, rules, arms, rewards, low, high, moved):
-    """Check and count a batch of feedback. Returns (code, number of arms in `moved`)."""
-    code = check_feedback(recs.shape[0], arms, rewards, low, high)
-    if code != 0:
-        return code, 0
-    for i in range(arms.shape[0]):
-        add_reward(recs, arms[i], rewards[i])
-    return 0, _place_many(recs, inner_recs, rules, arms, moved)
+def _place_all(state):
+    n = 0
+    for arm in range(state.recs.shape[0]):
+        n += _place(state, arm)
+    return n
 
 
 @inline_kernel
 def rounded_touch(state, arm):
     """The record of `arm` changed. O(1) when its bin did not."""
-    if _place(state.recs, state.inner.recs, state.rules, arm):
+    if _place(state, arm):
         engine_touch(state.inner, arm)
+
+
+@kernel
+def rounded_touch_many(state, arms):
+    """The records of `arms` changed: the inner engine is told of those whose bins did, together."""
+    most = state.progress.moved.shape[0]
+    for begin in range(0, arms.shape[0], most):
+        n = place_many(state, arms[begin : min(begin + most, arms.shape[0])])
+        if n > 0:
+            engine_touch_many(state.inner, state.progress.moved[:n])
+
+
+@kernel
+def rounded_touch_all(state):
+    """All records changed."""
+    if _place_all(state) > 0:
+        engine_touch_all(state.inner)
 
 
 @inline_kernel
 def rounded_select(state, lam, out):
     """FIND-BASE for the query (1, lam), not below the last one. O(D) when neither cell nor bins changed."""
-    now, meta, last = state.rules.now, state.rules.meta, state.rules.last
-    if not (now[LOW] <= lam < now[HIGH]):
-        enter_cell(state.rules, lam)
-    n = meta[LAST_SIZE]
-    if n >= 0 and meta[LAST_MOVES] == meta[MOVES] and now[LAST_SLOPE] == now[SLOPE]:
-        for i in range(n):
-            out[i] = last[i]
-        return n
-    n = engine_select(state.inner, now[SLOPE], out)
-    for i in range(n):
-        last[i] = out[i]
-    meta[LAST_SIZE] = n
-    meta[LAST_MOVES] = meta[MOVES]
-    now[LAST_SLOPE] = now[SLOPE]
-    return n
+    slope = cell_slope(state, lam)
+    answer, size = state.progress.answer, state.progress.answer_size
+    if size[0] == NO_ANSWER:
+        size[0] = engine_select(state.inner, slope, out)
+        for i in range(size[0]):
+            answer[i] = out[i]
+    else:
+        for i in range(size[0]):
+            out[i] = answer[i]
+    return size[0]
 
 
 class RoundedEngine(Engine):
     """An exact engine behind the rounding of `rules`: bases that are (1+epsilon)-approximate, not exact.
 
-    Not in the registry, because engines there all give one and the same base. `make_inner` is handed records
-    in which `alpha` and `beta` are rounded and returns the exact engine over them.
+    Not in the registry, because engines there all give one and the same base. `rounded_engine` makes one: a round of
+    it is one kernel call if the inner engine is compiled, a few otherwise.
     """
 
     name = "rounded"
     monotone_clock = True
 
     def __init__(
-        self,
-        matroid: Matroid,
-        records: npt.NDArray[np.void],
-        rules: Rules,
-        make_inner: Callable[[npt.NDArray[np.void]], Engine],
+        self, matroid: Matroid, records: npt.NDArray[np.void], placing: PlacingState, inner: Engine
     ) -> None:
         super().__init__(matroid, records)
-        own = new_records(matroid.n_arms)
-        own["count"] = own["total"] = NO_BIN
-        self._inner_recs: FloatArray = flat(own).reshape(-1, 4)
-        self.rules = rules
-        self._moved = np.zeros(matroid.n_arms, dtype=np.int64)
-        arms = np.arange(matroid.n_arms, dtype=np.int64)
-        _place_many(self._recs, self._inner_recs, rules, arms, self._moved)
-        rules.meta[[TOUCHES, MOVES]] = 0
-        self.inner: Engine = make_inner(own)
-        # None when the inner engine is not compiled: rounds then run one by one.
-        self._state: Any = None
-        if isinstance(self.inner, CompiledEngine):
-            self._state = rounded_state(cast(Any, type(self.inner._state)))(
-                self._recs, rules, self.inner._state
-            )
+        self.rules, self.progress, self.inner = placing.rules, placing.progress, inner
+        self._placing, self._placing_handle = placing, make_handle(placing)
 
-    def _room(self, n: int) -> IntArray:
-        return self._moved if n <= len(self._moved) else np.zeros(n, dtype=np.int64)
-
-    def touch(self, arms: IntArray) -> None:
-        moved = self._room(len(arms))
-        n = _place_many(self._recs, self._inner_recs, self.rules, arms, moved)
-        if n:
-            self.inner.touch(moved[:n])
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        moved = self._room(len(arms))
-        code, n = _observe(self._recs, self._inner_recs, self.rules, arms, rewards, low, high, moved)
-        if n:
-            self.inner.touch(moved[:n])
-        return int(code)
-
-    def _select(self, lam: float) -> IntArray:
-        now, meta, last = self.rules.now, self.rules.meta, self.rules.last
-        slope = self._enter(lam)
-        n = int(meta[LAST_SIZE])
-        if n >= 0 and meta[LAST_MOVES] == meta[MOVES] and now[LAST_SLOPE] == slope:
-            return last[:n].copy()
-        arms = self.inner._select(slope)
-        last[: len(arms)] = arms
-        meta[LAST_SIZE], meta[LAST_MOVES], now[LAST_SLOPE] = len(arms), meta[MOVES], slope
-        return arms
-
-    def _enter(self, lam: float) -> float:
-        """The slope to ask the inner engine at."""
-        now = self.rules.now
-        if not (now[LOW] <= lam < now[HIGH]):
-            enter_cell(self.rules, lam)
-        self.inner._lam = float(now[SLOPE])
-        return self.inner._lam
+    def resume(self, cell: FloatArray, counts: IntArray) -> None:
+        """Go on in this cell with these counts, as they were saved of another engine's `progress`."""
+        self.progress.cell[:] = cell
+        self.progress.counts[:] = counts
+        self.progress.answer_size[0] = NO_ANSWER
 
     def base_excluding(self, arms: Any) -> IntArray:
-        self._enter(self._lam)
+        self.inner._lam = self._slope(self._lam)
         return self.inner.base_excluding(arms)
+
+    def _slope(self, lam: float) -> float:
+        return float(by_handle(cell_slope, PlacingState)(self._placing_handle, lam))
 
     def _remove(self, ids: IntArray) -> None:
         self.inner.delete(ids)
-        self.rules.meta[LAST_SIZE] = -1
+        self.progress.answer_size[0] = NO_ANSWER
 
     def _restore(self, ids: IntArray) -> None:
         self.inner.insert(ids)
-        self.rules.meta[LAST_SIZE] = -1
+        self.progress.answer_size[0] = NO_ANSWER
 
     def memory(self) -> int:
-        finder = self.rules.finder
-        table = finder.offset.nbytes + finder.pair.nbytes + self.rules.slopes.nbytes
-        return int(self.inner.memory() + self.records.nbytes + self._moved.nbytes + table)
+        return int(self.inner.memory() + self.records.nbytes + bytes_of(self.rules) + bytes_of(self.progress))
 
     def _check(self) -> None:
-        inner, rules = self._inner_recs, self.rules
-        again, counters = inner.copy(), rules.meta.copy()
-        again[:, Q] = again[:, R] = NO_BIN
+        rounded = self._placing.inner.recs
+        again = np.full_like(rounded, NO_BIN)
         again[:, ALPHA] = np.nan
-        arms = np.arange(self.n_arms, dtype=np.int64)
-        _place_many(self._recs, again, rules, arms, np.zeros(self.n_arms, dtype=np.int64))
-        rules.meta[:] = counters
-        assert np.array_equal(again, inner)
+        fresh = PlacingState(self._recs, self.rules, _new_progress(self.matroid), RecordsOnly(again))
+        by_handle(_place_all, PlacingState)(make_handle(fresh))
+        assert np.array_equal(again, rounded)
         assert np.array_equal(self.deleted, self.inner.deleted)
         self.inner._check()
+        size = int(self.progress.answer_size[0])
+        if size != NO_ANSWER:
+            slope = float(self.progress.cell[SLOPE])
+            assert np.array_equal(self.inner._select(slope), self.progress.answer[:size])
+
+
+class CompiledRoundedEngine(RoundedEngine, CompiledEngine):
+    """A rounded engine whose inner engine is compiled."""
+
+    def __init__(
+        self, matroid: Matroid, records: npt.NDArray[np.void], placing: PlacingState, inner: Engine
+    ) -> None:
+        super().__init__(matroid, records, placing, inner)
+        assert isinstance(self.inner, CompiledEngine)
+        kind: Any = type(self.inner._state)  # mypy takes classes of states for unhashable
+        around = rounded_state(kind)
+        self._run_on(around(self._recs, self.rules, self.progress, self.inner._state))
+
+
+class SteppedRoundedEngine(RoundedEngine):
+    """A rounded engine whose inner engine runs in Python."""
+
+    def touch(self, arms: IntArray) -> None:
+        most = self.n_arms
+        for begin in range(0, len(arms), most):
+            n = by_handle(place_many, PlacingState)(self._placing_handle, arms[begin : begin + most])
+            if n:
+                self.inner.touch(self.progress.moved[:n].copy())
+
+    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
+        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
+        if code == 0:
+            add_rewards(self._recs, arms, rewards)
+            self.touch(arms)
+        return code
+
+    def _select(self, lam: float) -> IntArray:
+        slope, progress = self._slope(lam), self.progress
+        size = int(progress.answer_size[0])
+        if size != NO_ANSWER:
+            return progress.answer[:size].copy()
+        arms = self.inner._select(slope)
+        progress.answer[: len(arms)] = arms
+        progress.answer_size[0] = len(arms)
+        return arms
+
+
+def _new_progress(matroid: Matroid) -> Progress:
+    return Progress(
+        cell=np.zeros(3),
+        counts=np.zeros(3, dtype=np.int64),
+        answer=np.zeros(matroid.rank, dtype=np.int64),
+        answer_size=np.array([NO_ANSWER]),
+        moved=np.zeros(matroid.n_arms, dtype=np.int64),
+    )
+
+
+def rounded_engine(
+    matroid: Matroid,
+    records: npt.NDArray[np.void],
+    rules: Rules,
+    make_inner: Callable[[npt.NDArray[np.void]], Engine],
+) -> RoundedEngine:
+    """The rounding of `rules` around the exact engine that `make_inner` makes.
+
+    `make_inner` is handed records in which `alpha` and `beta` are rounded and returns the exact engine over them.
+    """
+    rounded = new_records(matroid.n_arms)
+    rounded["count"] = rounded["total"] = NO_BIN
+    columns, rounded_columns = (flat(both).reshape(-1, 4) for both in (records, rounded))
+    placing = PlacingState(columns, rules, _new_progress(matroid), RecordsOnly(rounded_columns))
+    by_handle(_place_all, PlacingState)(make_handle(placing))
+    placing.progress.counts[:] = 0
+    inner = make_inner(rounded)
+    kind = CompiledRoundedEngine if isinstance(inner, CompiledEngine) else SteppedRoundedEngine
+    return kind(matroid, records, placing, inner)

@@ -9,12 +9,13 @@ corner of its bin, so its weight grows by a factor of at most ``1 + eta`` for ev
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from semibandit.compiled.jit import njit
+from semibandit.compiled.handle import Floats1, Number, by_handle, make_handle
+from semibandit.compiled.jit import kernel
 from semibandit.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
@@ -28,13 +29,25 @@ SLACK = 1e-9
 _MAX_BINS = 10_000_000
 
 
-@njit
-def bin_index(x: float, lb: float, inv_log: float, edges: FloatArray) -> int:
+class Bins(NamedTuple):
+    """The bins of one coordinate: bin q ends at ``edges[q]``, bin 0 at zero.
+
+    `lower` is the paper's lb, `steps_per_log` is 1 / log(1 + eta).
+    """
+
+    lower: Number
+    steps_per_log: Number
+    edges: Floats1
+
+
+@kernel
+def bin_index(bins, x):
     """Bin of one value: 0 for zero, else the smallest q >= 1 with x <= edges[q], clamped to the last bin.
 
-    The logarithm is only a first guess; the table of edges decides, so that ``edges[q-1] < x <= edges[q]``
-    holds in floats, not merely up to rounding. O(1).
+    The one rule by which features are rounded up. The logarithm is only a first guess; the table of edges
+    decides, so that ``edges[q-1] < x <= edges[q]`` holds in floats, not merely up to rounding. O(1).
     """
+    edges = bins.edges
     if x <= 0.0:
         return 0
     top = edges.size - 1
@@ -42,7 +55,7 @@ def bin_index(x: float, lb: float, inv_log: float, edges: FloatArray) -> int:
         return 1
     if x >= edges[top]:
         return top
-    q = int(math.log(x / lb) * inv_log) + 1
+    q = int(math.log(x / bins.lower) * bins.steps_per_log) + 1
     if q > top:
         q = top
     while q > 1 and x <= edges[q - 1]:
@@ -52,11 +65,11 @@ def bin_index(x: float, lb: float, inv_log: float, edges: FloatArray) -> int:
     return q
 
 
-@njit
-def bin_indices(x: FloatArray, lb: float, inv_log: float, edges: FloatArray, out: IntArray) -> None:
-    """`bin_index` of every value of ``x``, written to ``out``. O(len(x))."""
+@kernel
+def bin_indices(bins, x, out):
+    """`bin_index` of every value of `x`, written to `out`. O(len(x))."""
     for k in range(x.size):
-        out[k] = bin_index(x[k], lb, inv_log, edges)
+        out[k] = bin_index(bins, x[k])
 
 
 def count_bins(lower: float, upper: float, growth: float) -> int:
@@ -85,7 +98,8 @@ class Rounding:
 
     Attributes: ``epsilon``, ``eta``, ``growth`` = 1 + eta, ``n_alpha`` and ``n_beta`` (positive bins of each
     coordinate), ``W`` = max of the two, and the tables ``alpha_edges`` (length n_alpha + 1), ``beta_edges``:
-    entry 0 is 0, entry q is lb * growth**q, and the last one covers the upper bound. Building costs O(W).
+    entry 0 is 0, entry q is lb * growth**q, and the last one covers the upper bound; `alpha_bins` and `beta_bins`
+    are the same for kernels. Building costs O(W).
 
     >>> r = Rounding(((0.1, 1.0), (0.001, 1.0)), epsilon=0.3)
     >>> r.n_alpha, r.n_beta, r.W
@@ -105,23 +119,23 @@ class Rounding:
         self.n_alpha = self.alpha_edges.size - 1
         self.n_beta = self.beta_edges.size - 1
         self.W = max(self.n_alpha, self.n_beta)
-        # What the kernels take: (lb, 1 / log(1 + eta), edges) of each coordinate.
-        inv_log = 1.0 / math.log1p(self.growth - 1.0)
-        self.alpha_table = (alpha_lb, inv_log, self.alpha_edges)
-        self.beta_table = (beta_lb, inv_log, self.beta_edges)
+        steps_per_log = 1.0 / math.log1p(self.growth - 1.0)
+        self.alpha_bins = Bins(alpha_lb, steps_per_log, self.alpha_edges)
+        self.beta_bins = Bins(beta_lb, steps_per_log, self.beta_edges)
+        self._handles = make_handle(self.alpha_bins), make_handle(self.beta_bins)
 
     def __repr__(self) -> str:
         return f"Rounding(bounds={self.bounds}, epsilon={self.epsilon})"
 
     def bin_of(self, features: ArrayLike) -> IntArray:
-        """Bins (q, r) of one feature (shape (2,)) or of many (shape (n, 2)). O(n log W).
+        """Bins (q, r) of one feature (shape (2,)) or of many (shape (n, 2)). O(n).
 
         Raises ParameterError when a coordinate is neither zero nor within its bounds.
         """
         return self._bin_of(self.check(features))
 
     def dom(self, features: ArrayLike) -> FloatArray:
-        """Dominating point of one feature or of many, in the shape given. O(n log W).
+        """Dominating point of one feature or of many, in the shape given. O(n).
 
         >>> Rounding(((1.0, 2.0), (1.0, 2.0)), epsilon=0.75).dom([1.0, 1.3]).tolist()
         [1.25, 1.5625]
@@ -160,10 +174,11 @@ class Rounding:
 
     def _bin_of(self, values: FloatArray) -> IntArray:
         bins = np.empty(values.shape, dtype=np.int64)
-        for column, edges in enumerate((self.alpha_edges, self.beta_edges)):
-            x = values[..., column]
-            q = np.minimum(np.searchsorted(edges[1:], x, side="left") + 1, edges.size - 1)
-            bins[..., column] = np.where(x > 0.0, q, 0)
+        for column, handle in enumerate(self._handles):
+            x = np.array(values[..., column], order="C").reshape(-1)
+            found = np.empty(x.size, dtype=np.int64)
+            by_handle(bin_indices, Bins)(handle, x, found)
+            bins[..., column] = found.reshape(values.shape[:-1])
         return bins
 
     def _dom(self, values: FloatArray) -> FloatArray:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.base import as_arms
 from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.paper.directions import direction_of, direction_slopes
-from semibandit.paper.hitting_set import HittingSet, middle, query_slope
+from semibandit.paper.hitting_set import SLOPE, HittingSet, query_slope
 from semibandit.paper.instances import AllAtOnce, OnDemand, Points, refuse_absurd
-from semibandit.paper.locate import MAX_PAIRS, CellFinder, cell_finder, count_pairs, find_neighbours
+from semibandit.paper.locate import MAX_PAIRS, CellFinder, cell_finder, count_pairs, find_cell
 from semibandit.paper.rounding import Bounds, Rounding
 
 METHODS = ("lazy", "cells", "directions")
@@ -128,6 +129,7 @@ class InnerProductBase:
             self._some = OnDemand(matroid, self._points, max_instances or LAZY_INSTANCES, patience=1)
             if count_pairs(self._hitting) <= MAX_PAIRS:
                 self._finder = cell_finder(self._hitting)
+                self._finder_handle = make_handle(self._finder)
 
     def find_base(self, query: ArrayLike) -> IntArray:
         """Arms of a base that weighs at least optimum / (1 + epsilon) under `query`, ascending (Alg. FIND-BASE).
@@ -216,8 +218,10 @@ class InnerProductBase:
         if self._hitting is None:
             return direction_of(self._slopes, lam)
         if self._finder is None:
-            return self._hitting._cell_slopes(lam)[1]
-        return middle(*find_neighbours(lam, self._finder))
+            return self._hitting._cell_slopes(lam)[SLOPE]
+        cell = np.empty(3)
+        by_handle(find_cell, CellFinder)(self._finder_handle, lam, cell)
+        return float(cell[SLOPE])
 
     def _points_of(self, features: FloatArray) -> FloatArray:
         """What instances see: dominating points, or for ``"directions"`` the features themselves. O(n)."""
@@ -248,5 +252,5 @@ class InnerProductBase:
         if self._all is not None:
             assert self._hitting is not None
             for lam in (0.0, 0.7, math.inf):
-                assert self._slopes[self._hitting._locate(lam)] == self._hitting._cell_slopes(lam)[1]
+                assert self._slopes[self._hitting._locate(lam)] == self._hitting._cell_slopes(lam)[SLOPE]
         self._instances._check()

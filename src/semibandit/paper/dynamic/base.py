@@ -14,13 +14,16 @@ from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.matroids.validate import arm_weights, in_range, integers
 
+# Finite weights up to here are refused: engines mark by such a number what is not there.
+TOO_LIGHT = -1e300
+
 
 class DynamicBase(ABC):
     """A maximum-weight base of `matroid`, kept while weights change one at a time (Assumption "algorithm A").
 
-    Any arm may go up or down at any time. Weights are float64 of any sign; +inf is legal; an arm of weight
-    -inf is absent: it fills the base only where nothing else can, and `base` leaves it out. The base is the
-    unique one under the common order: heavier first, then smaller arm id.
+    Any arm may go up or down at any time. Weights are float64 of any sign, above -1e300; +inf is legal; an arm of
+    weight -inf is absent: `base` leaves it out. The base is the unique one under the common order: heavier first,
+    then smaller arm id.
 
     Parameters
     ----------
@@ -35,14 +38,11 @@ class DynamicBase(ABC):
     last asked, O(D log D) after an exchange (the ids are handed out sorted).
     """
 
-    # `set_weights` solves anew when it is handed more than this share of all arms: cheaper than one by one.
-    _rebuild_share = 0.25
-
     def __init__(self, matroid: Matroid, weights: Any) -> None:
         self.matroid = matroid
         self.n_arms = matroid.n_arms
         self._weight: FloatArray = arm_weights(weights, matroid.n_arms).copy()
-        self._sorted: IntArray | None = None
+        _refuse_too_light(self._weight)
         self._exchanges = 0
         self._build()
 
@@ -86,6 +86,8 @@ class DynamicBase(ABC):
             raise ParameterError(f"weight = {weight!r}: need a number") from None
         if math.isnan(w):
             raise ParameterError(f"weight of arm {k} is NaN: need a number (infinities are allowed)")
+        if -math.inf < w <= TOO_LIGHT:
+            _refuse_too_light(np.array([w]))
         self._set_weight(k, w)
 
     def set_weights(self, arms: Any, weights: Any) -> None:
@@ -97,23 +99,13 @@ class DynamicBase(ABC):
         ids = integers(arms, "arms", ArmError)
         in_range(ids, self.n_arms, "arms", "arm ids", ArmError)
         values = arm_weights(weights, ids.size) if ids.size else np.empty(0)
+        _refuse_too_light(values)
         if ids.size:
             self._set_weights(ids, values if values.flags.writeable else values.copy())
 
-    def _set_weights(self, arms: IntArray, weights: FloatArray) -> None:
-        if arms.size > self._rebuild_share * self.n_arms:
-            self._weight[arms] = weights
-            self._sorted = None
-            self._build()
-        else:
-            self._apply(arms, weights)
-
+    @abstractmethod
     def base(self) -> IntArray:
         """The arms of the heaviest base, sorted; a fresh array. Absent arms (weight -inf) are left out. O(D)."""
-        if self._sorted is None:
-            self._sorted = np.sort(self._members())
-        present = self._weight[self._sorted] > -np.inf
-        return self._sorted.copy() if present.all() else self._sorted[present]
 
     def _arm(self, arm: int) -> int:
         if isinstance(arm, (bool, np.bool_)):
@@ -126,11 +118,6 @@ class DynamicBase(ABC):
             raise ArmError(f"arm = {k}: arm ids run from 0 to {self.n_arms - 1}")
         return k
 
-    def _exchanged(self, count: int) -> None:
-        if count:
-            self._exchanges += count
-            self._sorted = None
-
     @abstractmethod
     def _build(self) -> None:
         """Build everything from `_weight`."""
@@ -140,12 +127,8 @@ class DynamicBase(ABC):
         """`set_weight` for a valid arm and weight."""
 
     @abstractmethod
-    def _apply(self, arms: IntArray, weights: FloatArray) -> None:
-        """`set_weight` for each of several valid arms in turn."""
-
-    @abstractmethod
-    def _members(self) -> IntArray:
-        """The full base, absent arms included, in any order. O(D)."""
+    def _set_weights(self, arms: IntArray, weights: FloatArray) -> None:
+        """`set_weights` for valid arms and weights, at least one."""
 
     @abstractmethod
     def memory(self) -> int:
@@ -157,13 +140,62 @@ class DynamicBase(ABC):
 
     def _check_base(self) -> None:
         """Assert that the base kept is the one that solving anew finds. O(K log K)."""
-        members = np.sort(self._members())
-        assert np.array_equal(members, self.matroid.max_weight_base(self._weight))
-        assert self._sorted is None or np.array_equal(members, self._sorted)
+        best = self.matroid.max_weight_base(self._weight)
+        assert np.array_equal(self.base(), best[self._weight[best] > -np.inf])
         assert not np.isnan(self._weight).any()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r})"
+
+
+class ExchangedBase(DynamicBase):
+    """What dynamic bases share that keep the base themselves, as a list in which arms take each other's places."""
+
+    # `set_weights` solves anew when it is handed more than this share of all arms: cheaper than one by one.
+    _rebuild_share = 0.25
+
+    def __init__(self, matroid: Matroid, weights: Any) -> None:
+        self._sorted: IntArray | None = None
+        super().__init__(matroid, weights)
+
+    def _set_weights(self, arms: IntArray, weights: FloatArray) -> None:
+        if arms.size > self._rebuild_share * self.n_arms:
+            self._weight[arms] = weights
+            self._sorted = None
+            self._build()
+        else:
+            self._apply(arms, weights)
+
+    def base(self) -> IntArray:
+        if self._sorted is None:
+            self._sorted = np.sort(self._members())
+        present = self._weight[self._sorted] > -np.inf
+        return self._sorted.copy() if present.all() else self._sorted[present]
+
+    def _exchanged(self, count: int) -> None:
+        if count:
+            self._exchanges += count
+            self._sorted = None
+
+    @abstractmethod
+    def _apply(self, arms: IntArray, weights: FloatArray) -> None:
+        """`set_weight` for each of several valid arms in turn."""
+
+    @abstractmethod
+    def _members(self) -> IntArray:
+        """The full base, absent arms included, in any order. O(D)."""
+
+    def _check_base(self) -> None:
+        super()._check_base()
+        members = np.sort(self._members())
+        assert np.array_equal(members, self.matroid.max_weight_base(self._weight))
+        assert self._sorted is None or np.array_equal(members, self._sorted)
+
+
+def _refuse_too_light(weights: FloatArray) -> None:
+    bad = (weights <= TOO_LIGHT) & (weights > -np.inf)
+    if bad.any():
+        raise ParameterError(f"weight {weights[bad][0]}: need weights above {TOO_LIGHT} (or -inf: absent)")
 
 
 def dynamic_base(matroid: Matroid, weights: Any, eta: float | None = None) -> DynamicBase:

@@ -8,18 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.paper.dynamic.chords import (
-    CAP,
-    COUNT,
-    DIRTY,
-    LEFT,
-    LIVE,
-    ORDER,
-    RANK,
-    RIGHT,
-    SPARE,
-    view,
-)
+from semibandit.paper.dynamic.chords import BELOW, Diagram
 from semibandit.paper.dynamic.seats import ARM, END, FIRST, LIFT, LOOSE, MARK, NEXT, PREV, TOP, UP
 from semibandit.paper.dynamic.sparsify import CHILDREN, PARENT, VERT
 
@@ -98,21 +87,20 @@ def check_pointers(seats: Array, verts: Array, members: list[int]) -> None:
     assert used == {s for s in members if seats[s, UP] != LOOSE}
 
 
-def check_diagram(k: int, seats: Array, members: list[int], weight: FloatArray, chords: Any) -> None:
+def check_diagram(d: Diagram, seats: Array, members: list[int], weight: FloatArray) -> None:
     """A chord graph's sequence is a walk around its forest; its cells hold the best chords."""
-    _, heads, where, buf, line, cells, keys = view.py_func(k, *chords)
-    live, cap, q = int(heads[k, LIVE]), int(heads[k, CAP]), buf.shape[1]
-    order = [int(c) for c in line[ORDER, :live]]
-    assert sorted(line[ORDER]) == list(range(cap)) and not line[DIRTY].any()
-    assert [int(line[RANK, c]) for c in order] == list(range(live)) and (line[RANK] >= 0).sum() == live
-    assert int(heads[k, SPARE]) not in members
-    sizes = [int(line[COUNT, c]) for c in order]
+    where, live, (cap, q) = d.where, int(d.live[0]), d.half_edges.shape
+    order = [int(c) for c in d.order[:live]]
+    assert sorted(d.order) == list(range(cap)) and not d.dirty.any()
+    assert [int(d.rank[c]) for c in order] == list(range(live)) and (d.rank >= 0).sum() == live
+    assert d.spare not in members
+    sizes = [int(d.count[c]) for c in order]
     assert min(sizes) > 0 and max(sizes) <= q and all(a + b > q for a, b in pairwise(sizes))
     sequence = []
     for c in order:
-        for i in range(line[COUNT, c]):
-            assert where[buf[c, i]] == c * q + i
-            sequence.append(int(buf[c, i]))
+        for i in range(d.count[c]):
+            assert where[d.half_edges[c, i]] == c * q + i
+            sequence.append(int(d.half_edges[c, i]))
     assert sorted(sequence) == sorted(2 * s + i for s in members for i in (0, 1))
 
     link: dict[int, int] = {}
@@ -145,20 +133,20 @@ def check_diagram(k: int, seats: Array, members: list[int], weight: FloatArray, 
 
     def gather(c: int) -> list[int]:
         below[c] = [c]
-        for side in (LEFT, RIGHT):
-            if line[side, c] >= 0:
-                below[c] += gather(int(line[side, c]))
+        for child in (int(d.left[c]), int(d.right[c])):
+            if child >= 0:
+                below[c] += gather(child)
         return below[c]
 
-    tops = set(order) - {int(line[side, c]) for side in (LEFT, RIGHT) for c in order}
+    tops = set(order) - {int(side[c]) for side in (d.left, d.right) for c in order}
     assert len(tops) == 1 and sorted(gather(tops.pop())) == sorted(order)
     for kind in (0, 1):
         for c in order:
-            for d in range(cap):
-                assert cells[kind, 0, c, d] == best.get((kind, c, d), -1)
-                rivals = [best[kind, e, d] for e in below[c] if (kind, e, d) in best]
+            for e in range(cap):
+                assert d.cell[kind, c, e] == best.get((kind, c, e), -1)
+                rivals = [best[kind, below_c, e] for below_c in below[c] if (kind, below_c, e) in best]
                 expected = max((key(kind, s), s) for s in rivals)[1] if rivals else -1
-                assert cells[kind, 1, c, d] == expected
-                for deep in (0, 1):
-                    if cells[kind, deep, c, d] >= 0:
-                        assert keys[kind, deep, c, d] == key(kind, int(cells[kind, deep, c, d]))[0]
+                assert d.cell[kind + BELOW, c, e] == expected
+                for layer in (kind, kind + BELOW):
+                    if d.cell[layer, c, e] >= 0:
+                        assert d.key[layer, c, e] == key(kind, int(d.cell[layer, c, e]))[0]

@@ -1,115 +1,107 @@
-"""Cells and search tree of a chord diagram (see `_chords`): keeping them up to date, and the search."""
+"""Cells and search tree of a chord diagram (see `chords`): keeping them up to date, and the search."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.paper.dynamic.chords import (
-    COUNT,
-    DIRTY,
-    LEFT,
-    LIVE,
-    ORDER,
-    RANK,
-    RIGHT,
-    SCRATCH,
+    BELOW,
+    FOREST_CHORD,
+    LOOSE_CHORD,
+    chunk_of,
+    index_of,
     merge_small,
 )
 from semibandit.paper.dynamic.seats import ARM, LOOSE, UP
 
 
-@njit
-def _kind(seat: int, seats: Any) -> int:
-    return 0 if seats[seat, UP] == LOOSE else 1
+@inline_kernel
+def _kind(f, seat):
+    return LOOSE_CHORD if f.seats[seat, UP] == LOOSE else FOREST_CHORD
 
 
-@njit(inline="always")
-def _beats(kind: int, a: int, key_a: float, b: int, key_b: float, seats: Any) -> bool:
+@inline_kernel
+def _beats(f, kind, a, key_a, b, key_b):
     """Whether chord a is better of its kind than chord b: the heavier if loose, the lighter in the forest."""
     if a < 0 or a == b:
         return False
     if b < 0 or key_a > key_b:
         return True
-    return key_a == key_b and (seats[a, ARM] < seats[b, ARM]) == (kind == 0)
+    return key_a == key_b and (f.seats[a, ARM] < f.seats[b, ARM]) == (kind == LOOSE_CHORD)
 
 
-@njit
-def _hash(chunk: int) -> Any:
+@inline_kernel
+def _hash(chunk):
     """A fixed pseudo-random priority below 2^31."""
     x = np.uint64(chunk + 1) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((x ^ (x >> np.uint64(29))) >> np.uint64(33))
 
 
-@njit
-def _key(kind: int, seat: int, seats: Any, weight: Any) -> float:
-    w = weight[seats[seat, ARM]]
-    return w if kind == 0 else -w
+@inline_kernel
+def _key(f, kind, seat):
+    w = f.weight[f.seats[seat, ARM]]
+    return w if kind == LOOSE_CHORD else -w
 
 
-@njit
-def _fill_rows(graph: Any, seats: Any, weight: Any) -> None:
+@kernel
+def _fill_rows(f, d):
     """Recompute the rows and columns of dirty chunks. O(q + chunks) each."""
-    _, _, where, buf, line, cells, keys = graph
-    cap, q = buf.shape
+    cap = d.count.shape[0]
+    cells, keys = d.cell, d.key
     for c in range(cap):
-        if line[DIRTY, c] != 0:
+        if d.dirty[c] != 0:
             for kind in range(2):
-                for d in range(cap):
-                    cells[kind, 0, c, d] = -1
-                    cells[kind, 0, d, c] = -1
+                for e in range(cap):
+                    cells[kind, c, e] = -1
+                    cells[kind, e, c] = -1
     for c in range(cap):
-        if line[DIRTY, c] == 0 or line[RANK, c] < 0:
+        if d.dirty[c] == 0 or d.rank[c] < 0:
             continue
-        for i in range(line[COUNT, c]):
-            h = np.int64(buf[c, i])
+        for i in range(d.count[c]):
+            h = np.int64(d.half_edges[c, i])
             s = h >> 1
-            d = where[h ^ 1] // q
-            kind = _kind(s, seats)
-            key = _key(kind, s, seats, weight)
-            if _beats(kind, s, key, cells[kind, 0, c, d], keys[kind, 0, c, d], seats):
-                cells[kind, 0, c, d] = s
-                cells[kind, 0, d, c] = s
-                keys[kind, 0, c, d] = key
-                keys[kind, 0, d, c] = key
+            e = chunk_of(d, h ^ 1)
+            kind = _kind(f, s)
+            key = _key(f, kind, s)
+            if _beats(f, kind, s, key, cells[kind, c, e], keys[kind, c, e]):
+                cells[kind, c, e] = s
+                cells[kind, e, c] = s
+                keys[kind, c, e] = key
+                keys[kind, e, c] = key
 
 
-@njit
-def _combine(node: int, columns: Any, count: int, graph: Any, seats: Any) -> None:
+@kernel
+def _combine(f, d, node, columns, count):
     """Recompute cells of a search tree node from its row and its children: `count` columns, or all if -1."""
-    _, _, _, buf, line, cells, keys = graph
+    cells, keys = d.cell, d.key
     for kind in range(2):
-        for j in range(buf.shape[0] if count < 0 else count):
-            d = j if count < 0 else columns[j]
-            best = cells[kind, 0, node, d]
-            key = keys[kind, 0, node, d]
+        for j in range(d.count.shape[0] if count < 0 else count):
+            e = j if count < 0 else columns[j]
+            best = cells[kind, node, e]
+            key = keys[kind, node, e]
             for side in range(2):
-                child = line[LEFT + side, node]
+                child = d.left[node] if side == 0 else d.right[node]
                 if child >= 0:
-                    if _beats(kind, cells[kind, 1, child, d], keys[kind, 1, child, d], best, key, seats):
-                        best = cells[kind, 1, child, d]
-                        key = keys[kind, 1, child, d]
-            cells[kind, 1, node, d] = best
-            keys[kind, 1, node, d] = key
+                    if _beats(
+                        f, kind, cells[kind + BELOW, child, e], keys[kind + BELOW, child, e], best, key
+                    ):
+                        best = cells[kind + BELOW, child, e]
+                        key = keys[kind + BELOW, child, e]
+            cells[kind + BELOW, node, e] = best
+            keys[kind + BELOW, node, e] = key
 
 
-@njit
-def settle(graph: Any, seats: Any, weight: Any) -> None:
+@kernel
+def settle(f, d):
     """Make cells and search tree agree with the sequence again. O(q + chunks log chunks) expected."""
-    k, heads, _, buf, line, _, _ = graph
-    merge_small(graph)
-    _fill_rows(graph, seats, weight)
-    left = line[SCRATCH]
-    right = line[SCRATCH + 1]
-    stack = line[SCRATCH + 2]
-    queue = line[SCRATCH + 3]
-    stale = line[SCRATCH + 4]
-    live = heads[k, LIVE]
+    merge_small(d)
+    _fill_rows(f, d)
+    left, right, stack, queue, stale = d.scratch[0], d.scratch[1], d.scratch[2], d.scratch[3], d.scratch[4]
+    live = d.live[0]
     size = 0
     for r in range(live):
-        c = np.int64(line[ORDER, r])
+        c = np.int64(d.order[r])
         last = np.int64(-1)
         while size > 0 and _hash(np.int64(stack[size - 1])) < _hash(c):
             size -= 1
@@ -125,9 +117,9 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
     size = 1
     for i in range(live):
         c = np.int64(queue[i])
-        stale[c] = line[DIRTY, c] != 0 or left[c] != line[LEFT, c] or right[c] != line[RIGHT, c]
-        line[LEFT, c] = left[c]
-        line[RIGHT, c] = right[c]
+        stale[c] = d.dirty[c] != 0 or left[c] != d.left[c] or right[c] != d.right[c]
+        d.left[c] = left[c]
+        d.right[c] = right[c]
         if left[c] >= 0:
             queue[size] = left[c]
             size += 1
@@ -135,90 +127,91 @@ def settle(graph: Any, seats: Any, weight: Any) -> None:
             queue[size] = right[c]
             size += 1
     changed = 0
-    for d in range(buf.shape[0]):
-        if line[DIRTY, d] != 0:
-            stack[changed] = d
-            line[DIRTY, d] = 0
+    for e in range(d.count.shape[0]):
+        if d.dirty[e] != 0:
+            stack[changed] = e
+            d.dirty[e] = 0
             changed += 1
     for i in range(live - 1, -1, -1):
         c = np.int64(queue[i])
         if (left[c] >= 0 and stale[left[c]] != 0) or (right[c] >= 0 and stale[right[c]] != 0):
             stale[c] = 1
         # Where the chunks below are as they were, only the columns of dirty chunks can differ.
-        _combine(c, stack, -1 if stale[c] != 0 else changed, graph, seats)
+        _combine(f, d, c, stack, -1 if stale[c] != 0 else changed)
 
 
-@njit
-def _outside(kind: int, deep: int, node: int, lo: int, hi: int, graph: Any, seats: Any) -> Any:
-    """The best chord from chunk `node` (deep: 1: from those below) to one of rank outside [lo, hi]. O(chunks)."""
-    _, _, _, buf, line, cells, keys = graph
+@kernel
+def _outside(f, d, kind, below, node, lo, hi):
+    """The best chord from chunk `node` (with BELOW: from all below it) to one of rank outside [lo, hi]. O(chunks)."""
     best = np.int64(-1)
     key = 0.0
-    for d in range(buf.shape[0]):
-        if line[RANK, d] < lo or line[RANK, d] > hi:
-            if _beats(kind, cells[kind, deep, node, d], keys[kind, deep, node, d], best, key, seats):
-                best = np.int64(cells[kind, deep, node, d])
-                key = keys[kind, deep, node, d]
+    for e in range(d.count.shape[0]):
+        if d.rank[e] < lo or d.rank[e] > hi:
+            if _beats(f, kind, d.cell[kind + below, node, e], d.key[kind + below, node, e], best, key):
+                best = np.int64(d.cell[kind + below, node, e])
+                key = d.key[kind + below, node, e]
     return best
 
 
-@njit
-def _pick(kind: int, a: Any, b: Any, seats: Any, weight: Any) -> Any:
+@inline_kernel
+def _pick(f, kind, a, b):
     """The better of two chords of a kind, -1 being nobody. O(1)."""
     if a < 0 or b < 0:
         return max(a, b)
-    return a if _beats(kind, a, _key(kind, a, seats, weight), b, _key(kind, b, seats, weight), seats) else b
+    return a if _beats(f, kind, a, _key(f, kind, a), b, _key(f, kind, b)) else b
 
 
-@njit
-def best_interlacing(seat: int, graph: Any, seats: Any, weight: Any) -> Any:
+@inline_kernel
+def _position(d, half_edge):
+    """A number that grows along the sequence. O(1)."""
+    q = d.half_edges.shape[1]
+    return np.int64(d.rank[chunk_of(d, half_edge)]) * q + index_of(d, half_edge)
+
+
+@kernel
+def best_interlacing(f, d, seat):
     """The heaviest loose edge across the cut of a forest edge, or the lightest forest edge on a loose one's path.
 
     -1 if there is none. O(q + chunks log chunks) expected. The graph must be settled.
     """
-    _, _, where, buf, line, _, _ = graph
-    q = buf.shape[1]
-    kind = 1 - _kind(seat, seats)
-    c = where[2 * seat] // q
-    d = where[2 * seat + 1] // q
-    first = line[RANK, c] * q + where[2 * seat] % q
-    last = line[RANK, d] * q + where[2 * seat + 1] % q
+    kind = 1 - _kind(f, seat)
+    a, b = np.int64(chunk_of(d, 2 * seat)), np.int64(chunk_of(d, 2 * seat + 1))
+    first, last = _position(d, 2 * seat), _position(d, 2 * seat + 1)
     if first > last:
         first, last = last, first
-        c, d = d, c
+        a, b = b, a
     best = np.int64(-1)
-    for side in range(2 if c != d else 1):
-        e = c if side == 0 else d
-        for i in range(line[COUNT, e]):
-            h = np.int64(buf[e, i])
+    for side in range(2 if a != b else 1):
+        c = a if side == 0 else b
+        for i in range(d.count[c]):
+            h = np.int64(d.half_edges[c, i])
             s = h >> 1
-            if s == seat or _kind(s, seats) != kind:
+            if s == seat or _kind(f, s) != kind:
                 continue
-            here = line[RANK, e] * q + i
-            there = line[RANK, where[h ^ 1] // q] * q + where[h ^ 1] % q
+            here, there = _position(d, h), _position(d, h ^ 1)
             if (first < here < last) != (first < there < last):
-                best = _pick(kind, best, s, seats, weight)
-    lo = line[RANK, c]
-    hi = line[RANK, d]
+                best = _pick(f, kind, best, s)
+    lo, hi = np.int64(d.rank[a]), np.int64(d.rank[b])
     if lo + 1 >= hi:
         return best
     # Both boundary chunks are done with; what is left is between whole chunks: those inside, ranks lo + 1 to
     # hi - 1, and those outside. The top node inside, then down along both borders of the range.
-    node = np.int64(line[ORDER, lo + 1])
+    node = np.int64(d.order[lo + 1])
     for r in range(lo + 2, hi):
-        if _hash(np.int64(line[ORDER, r])) > _hash(node):
-            node = np.int64(line[ORDER, r])
-    best = _pick(kind, best, _outside(kind, 0, node, lo, hi, graph, seats), seats, weight)
+        if _hash(np.int64(d.order[r])) > _hash(node):
+            node = np.int64(d.order[r])
+    best = _pick(f, kind, best, _outside(f, d, kind, 0, node, lo, hi))
     for side in range(2):
-        x = np.int64(line[LEFT + side, node])
+        inwards, outwards = (d.right, d.left) if side == 0 else (d.left, d.right)
+        x = np.int64(outwards[node])
         while x >= 0:
-            r = line[RANK, x]
+            r = d.rank[x]
             if r <= lo or r >= hi:
-                x = np.int64(line[RIGHT - side, x])
+                x = np.int64(inwards[x])
                 continue
-            best = _pick(kind, best, _outside(kind, 0, x, lo, hi, graph, seats), seats, weight)
-            y = np.int64(line[RIGHT - side, x])
+            best = _pick(f, kind, best, _outside(f, d, kind, 0, x, lo, hi))
+            y = np.int64(inwards[x])
             if y >= 0:
-                best = _pick(kind, best, _outside(kind, 1, y, lo, hi, graph, seats), seats, weight)
-            x = np.int64(line[LEFT + side, x])
+                best = _pick(f, kind, best, _outside(f, d, kind, BELOW, y, lo, hi))
+            x = np.int64(outwards[x])
     return best

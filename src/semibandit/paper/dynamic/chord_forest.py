@@ -1,162 +1,145 @@
-"""Exchanges in one graph's forest by its chord diagram (see `_chords`). O(sqrt(n) log n) expected.
+"""Exchanges in one graph's forest by its chord diagram (see `chords`). O(sqrt(n) log n) expected.
 
-The same two steps as in `_walk`, for graphs with many vertices; such a graph's vertices have TOP = -2 - (its
-number) and no parent pointers.
+The same two steps as in `walk`, for graphs with many vertices; such a graph's vertices have TOP = -2 - (number of its
+diagram) and no parent pointers.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import kernel
 from semibandit.paper.dynamic.chord_cells import best_interlacing, settle
-from semibandit.paper.dynamic.chords import (
-    COUNT,
-    DIRTY,
-    LEFT,
-    LIVE,
-    ORDER,
-    RANK,
-    RIGHT,
-    SPARE,
-    exchange,
-    insert_spare,
-    replace_by_spare,
-    touch,
-    view,
-)
+from semibandit.paper.dynamic.chords import exchange, insert_spare, put, replace_by_spare, touch
 from semibandit.paper.dynamic.forest import ascend
 from semibandit.paper.dynamic.order import ahead
-from semibandit.paper.dynamic.seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
-from semibandit.paper.dynamic.walk import END0, END1, MOVED, PLACE, RISING, WHO
+from semibandit.paper.dynamic.seats import (
+    ARM,
+    END,
+    END0,
+    END1,
+    FIRST,
+    LOOSE,
+    MARK,
+    MOVED,
+    NEXT,
+    PLACE,
+    RISING,
+    TOP,
+    UP,
+    WHO,
+    reseat,
+)
 
 
-@njit
-def _seat_spare(arm: int, end0: int, end1: int, graph: Any, seats: Any, verts: Any) -> int:
-    """Put an edge that has no seat yet into the diagram as the spare chord, loose. O(q + chunks)."""
-    k, heads, _, _, _, _, _ = graph
-    spare = heads[k, SPARE]
-    seats[spare, ARM] = arm
-    seats[spare, END] = end0
-    seats[spare, END + 1] = end1
-    seats[spare, UP] = LOOSE
+@kernel
+def _seat_spare(f, d):
+    """Put the task's edge, which has no seat yet, into the diagram as the spare chord, loose. O(q + chunks)."""
+    end0, end1 = f.task[END0], f.task[END1]
+    f.seats[d.spare, ARM] = f.task[WHO]
+    f.seats[d.spare, END] = end0
+    f.seats[d.spare, END + 1] = end1
+    f.seats[d.spare, UP] = LOOSE
     # A vertex always has an edge of the forest, and any half-edge of a vertex is a place to stand at it.
-    insert_spare(verts[end0, FIRST], verts[end1, FIRST], graph)
-    return spare
+    insert_spare(d, np.int64(f.verts[end0, FIRST]), np.int64(f.verts[end1, FIRST]))
 
 
-@njit
-def _unseat(seat: int, graph: Any, seats: Any, verts: Any) -> None:
+@kernel
+def _unseat(f, d, seat):
     """Give a seat, loose in the diagram, to the edge that stands at the spare one. O(q + chunks)."""
-    k, heads, _, _, _, _, _ = graph
-    spare = heads[k, SPARE]
-    replace_by_spare(seat, graph)
-    reseat(seat, seats[spare, ARM], seats[spare, END], seats[spare, END + 1], seats, verts)
-    seats[seat, UP] = seats[spare, UP]
+    replace_by_spare(d, seat)
+    spare = f.seats[d.spare]
+    reseat(f, seat, spare[ARM], spare[END], spare[END + 1])
+    f.seats[seat, UP] = spare[UP]
 
 
-@njit
-def _chord_risen(
-    task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
-) -> int:
-    """As `walk_risen`, in graph k."""
-    graph = view(k, heads, pool, keys)
-    seat = task[PLACE]
+@kernel
+def _chord_risen(f, d):
+    """As `walk_risen`."""
+    seats = f.seats
+    seat, who = f.task[PLACE], f.task[WHO]
     up = np.int64(seats[seat, UP])
-    if task[MOVED] != 0:
-        spare = _seat_spare(task[WHO], task[END0], task[END1], graph, seats, verts)
+    if f.task[MOVED] != 0:
+        _seat_spare(f, d)
         if up != LOOSE:
-            exchange(seat, spare, graph)
+            exchange(d, seat, d.spare)
             seats[seat, UP] = LOOSE
-            seats[spare, UP] = up
-        _unseat(seat, graph, seats, verts)
-    seats[seat, ARM] = task[WHO]
-    touch(seat, graph)
-    settle(graph, seats, weight)
+            seats[d.spare, UP] = up
+        _unseat(f, d, seat)
+    seats[seat, ARM] = who
+    touch(d, seat)
+    settle(f, d)
     if up != LOOSE:
         return seat
-    out = best_interlacing(seat, graph, seats, weight)
-    if not ahead(weight, task[WHO], seats[out, ARM]):
-        return -1
-    exchange(seat, out, graph)
+    out = best_interlacing(f, d, seat)
+    if not ahead(f.weight, who, seats[out, ARM]):
+        return np.int64(-1)
+    exchange(d, seat, out)
     seats[seat, UP] = seats[out, UP]
     seats[out, UP] = LOOSE
-    settle(graph, seats, weight)
+    settle(f, d)
     return seat
 
 
-@njit
-def _chord_fallen(
-    task: Any, k: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
-) -> int:
-    """As `walk_fallen`, in graph k."""
-    graph = view(k, heads, pool, keys)
-    seat = task[PLACE]
-    moved = task[MOVED] != 0
+@kernel
+def _chord_fallen(f, d):
+    """As `walk_fallen`."""
+    seats = f.seats
+    seat, who = f.task[PLACE], f.task[WHO]
+    moved = f.task[MOVED] != 0
     up = np.int64(seats[seat, UP])
-    spare = heads[k, SPARE]
     if moved:
-        _seat_spare(task[WHO], task[END0], task[END1], graph, seats, verts)
+        _seat_spare(f, d)
     else:
-        seats[seat, ARM] = task[WHO]
-        touch(seat, graph)
+        seats[seat, ARM] = who
+        touch(d, seat)
     if up == LOOSE:
         if moved:
-            _unseat(seat, graph, seats, verts)
-        settle(graph, seats, weight)
-        return -1
-    settle(graph, seats, weight)
-    best = best_interlacing(seat, graph, seats, weight)
-    if not moved and (best < 0 or not ahead(weight, seats[best, ARM], task[WHO])):
+            _unseat(f, d, seat)
+        settle(f, d)
+        return np.int64(-1)
+    settle(f, d)
+    best = best_interlacing(f, d, seat)
+    if not moved and (best < 0 or not ahead(f.weight, seats[best, ARM], who)):
         return seat
-    exchange(seat, best, graph)
+    exchange(d, seat, best)
     seats[best, UP] = up
     seats[seat, UP] = LOOSE
     if moved:
-        _unseat(seat, graph, seats, verts)
-        if best == spare:
+        _unseat(f, d, seat)
+        if best == d.spare:
             best = seat
-    settle(graph, seats, weight)
+    settle(f, d)
     return best
 
 
-@njit
-def chord_step(
-    task: Any, weight: Any, seats: Any, verts: Any, heads: Any, pool: Any, keys: Any, base: Any
-) -> int:
-    """Carry a task through one chord graph. Changes all but `weight`."""
-    seat = task[PLACE]
-    loose = seats[seat, UP] == LOOSE
-    k = -2 - np.int64(verts[seats[seat, END], TOP])
-    if task[RISING] != 0:
-        keeper = _chord_risen(task, k, seats, verts, weight, heads, pool, keys)
-    else:
-        keeper = _chord_fallen(task, k, seats, verts, weight, heads, pool, keys)
-    return ascend(keeper, loose, task, seats, verts, base)
+@kernel
+def chord_step(f, d):
+    """Carry a task through one graph with a chord diagram. Changes all but `weight`."""
+    loose = f.seats[f.task[PLACE], UP] == LOOSE
+    keeper = _chord_risen(f, d) if f.task[RISING] != 0 else _chord_fallen(f, d)
+    return ascend(f, keeper, loose)
 
 
-@njit
-def lay_out(
-    k: int, first: int, end: int, seats: Any, verts: Any, weight: Any, heads: Any, pool: Any, keys: Any
-) -> None:
-    """Draw the diagram of graph k, whose vertices are first .. end - 1: walk around its forest. O(m)."""
-    graph = view(k, heads, pool, keys)
-    _, _, where, buf, line, cells, _ = graph
-    cap, q = buf.shape
+@kernel
+def lay_out(f, d, number, first, scratch):
+    """Draw diagram `number`, of the graph whose vertices begin at `first`: walk around its forest. O(m).
+
+    `scratch` has three entries for each of the vertices.
+    """
+    seats, verts = f.seats, f.verts
+    cursor, entry, stack = scratch[0], scratch[1], scratch[2]
+    cap, q = d.half_edges.shape
+    end = first + stack.shape[0]
     room = q - q // 4
-    line[COUNT, :] = 0
-    line[RANK, :] = -1
-    line[LEFT, :] = -2
-    line[RIGHT, :] = -2
-    line[DIRTY, :] = 0
-    cells[:, :, :, :] = -1
+    d.count[:] = 0
+    d.rank[:] = -1
+    d.left[:] = -2
+    d.right[:] = -2
+    d.dirty[:] = 0
+    d.cell[:, :, :] = -1
     for c in range(cap):
-        line[ORDER, c] = c
-    cursor = np.empty(end - first, np.int64)
-    entry = np.empty(end - first, np.int64)
-    stack = np.empty(end - first, np.int64)
+        d.order[c] = c
     c = 0
     for root in range(first, end):
         if verts[root, MARK] != 0:
@@ -185,16 +168,15 @@ def lay_out(
                 h = entry[v - first] ^ 1
                 if entry[v - first] < 0:
                     continue
-            if line[COUNT, c] == room:
+            if d.count[c] == room:
                 c += 1
-            buf[c, line[COUNT, c]] = h
-            where[h] = c * q + line[COUNT, c]
-            line[COUNT, c] += 1
-    heads[k, LIVE] = c + 1
+            put(d, c, d.count[c], h)
+            d.count[c] += 1
+    d.live[0] = c + 1
     for i in range(c + 1):
-        line[RANK, i] = i
-        line[DIRTY, i] = 1
+        d.rank[i] = i
+        d.dirty[i] = 1
     for v in range(first, end):
         verts[v, MARK] = 0
-        verts[v, TOP] = -2 - k
-    settle(graph, seats, weight)
+        verts[v, TOP] = -2 - number
+    settle(f, d)

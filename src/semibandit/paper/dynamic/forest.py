@@ -6,48 +6,52 @@ an update that walks more of them than a chord diagram would cost adds to the EX
 to what it costs to draw the diagrams, the update is answered with TIRED, and the caller should draw them. So any
 sequence of updates costs no more, in order, than with diagrams from the start.
 
-Chord graphs are left to `_chord_forest`, compiled only where they occur: `climb` stops in front of one.
+Graphs with chord diagrams are left to `chord_forest`, compiled only where they occur: `climb` stops in front of one.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import kernel
 from semibandit.paper.dynamic.order import replay
-from semibandit.paper.dynamic.seats import ARM, END, LIFT, LOOSE, NODE, OFF, SEAT, TOP, UP
-from semibandit.paper.dynamic.walk import (
+from semibandit.paper.dynamic.seats import (
+    ALLOWANCE,
+    ARM,
+    DIAGRAM,
+    END,
     END0,
     END1,
+    EXCESS,
+    LIFT,
+    LIMIT,
+    LOOSE,
     MOVED,
+    OFFSET,
     PLACE,
     RISING,
+    SEAT,
+    SLOT,
     STEPS,
+    TOP,
+    UP,
     WHO,
-    walk_fallen,
-    walk_risen,
 )
+from semibandit.paper.dynamic.walk import walk_fallen, walk_risen
 
-EXCESS, ALLOWANCE, LIMIT = 7, 8, 9  # further entries of a task
-TASK = 10  # its length
-SAME, CHANGED, CHORDS, GO_ON = (
-    0,
-    1,
-    2,
-    3,
-)  # done, base as before; done, base changed; a chord graph is next; go on
+# How a task stands: done, base as before; done, base changed; a graph with a chord diagram is next; go on.
+SAME, CHANGED, CHORDS, GO_ON = range(4)
 TIRED = 4  # added to SAME or CHANGED
 
 
-@njit
-def ascend(keeper: int, loose: bool, task: Any, seats: Any, verts: Any, base: Any) -> int:
+@kernel
+def ascend(f, keeper, loose):
     """Hand a task on to the parent graph. O(1). Changes `task`, at the root `base`.
 
     `keeper` is the seat by which the parent is concerned (-1: by none), `loose` tells whether the edge of the
     task was outside the forest before.
     """
+    task, seats, verts, base = f.task, f.seats, f.verts, f.base
     if keeper < 0:
         return SAME
     # The parent's seat changes hands, rather than weight, once another edge has come in below.
@@ -67,41 +71,42 @@ def ascend(keeper: int, loose: bool, task: Any, seats: Any, verts: Any, base: An
     return GO_ON
 
 
-@njit
-def climb(task: Any, weight: Any, seats: Any, verts: Any, queue: Any, base: Any) -> int:
-    """Carry a task up until it is done or a chord graph is next. O(n) a level. Changes all but `weight`."""
+@kernel
+def climb(f):
+    """Carry a task up until it is done or a chord diagram is next. O(n) a level. Changes all but `weight`."""
+    task, seats, verts = f.task, f.seats, f.verts
     state = GO_ON
     while state == GO_ON:
         seat = task[PLACE]
-        if verts[seats[seat, END], TOP] < -1:
+        top = np.int64(verts[seats[seat, END], TOP])
+        if top < -1:
+            task[DIAGRAM] = -2 - top
             return CHORDS
         loose = seats[seat, UP] == LOOSE
-        if task[RISING] != 0:
-            keeper = walk_risen(task, seats, verts, weight)
-        else:
-            keeper = walk_fallen(task, seats, verts, weight, queue)
-        state = ascend(keeper, loose, task, seats, verts, base)
+        keeper = walk_risen(f) if task[RISING] != 0 else walk_fallen(f)
+        state = ascend(f, keeper, loose)
     task[EXCESS] = max(0, task[EXCESS] + task[STEPS] - task[ALLOWANCE])
     if task[EXCESS] > task[LIMIT]:
         state += TIRED
     return state
 
 
-@njit
-def set_one(arm: int, new: float, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any) -> int:
-    """Give `arm` the weight `new` and `climb`. `trees` is (seats, vertices), `work` (queue, base)."""
+@kernel
+def set_one(f, arm, new):
+    """Give `arm` the weight `new` and `climb`."""
+    weight, arms, task = f.weight, f.arms, f.task
     old = weight[arm]
     weight[arm] = new
     seat = arms[arm, SEAT]
     if new == old or seat < 0:
         return SAME
     who = np.int64(arm)
-    off = arms[arm, OFF]
-    if off >= 0:
+    offset = arms[arm, OFFSET]
+    if offset >= 0:
         # Of parallel edges only the champion is seated.
-        before = win[off + 1]
-        replay(who, off, arms[arm, NODE], win, weight)
-        who = np.int64(win[off + 1])
+        before = f.champions[offset + 1]
+        replay(f.champions, weight, who, offset, arms[arm, SLOT])
+        who = np.int64(f.champions[offset + 1])
         if who == before and who != arm:
             return SAME
     task[PLACE] = seat
@@ -109,21 +114,18 @@ def set_one(arm: int, new: float, weight: Any, arms: Any, win: Any, task: Any, t
     task[MOVED] = 0
     task[STEPS] = 0
     task[RISING] = 1 if new > old else 0
-    return climb(task, weight, trees[0], trees[1], work[0], work[1])
+    return climb(f)
 
 
-@njit
-def set_many(
-    start: int, ids: Any, new: Any, weight: Any, arms: Any, win: Any, task: Any, trees: Any, work: Any
-) -> Any:
-    """`set_one` for each of ids[start:] in turn, while there are no chord graphs and the walker is not tired.
+@kernel
+def set_many(f, start, arms, new, changes):
+    """`set_one` for each of arms[start:] in turn, while there are no diagrams and the walker is not tired.
 
-    Returns (where it stopped, how often the base changed).
+    Returns where it stopped; ``changes[0]`` counts how often the base changed.
     """
-    count = 0
-    for i in range(start, ids.size):
-        state = set_one(ids[i], new[i], weight, arms, win, task, trees, work)
-        count += state & CHANGED
+    for i in range(start, arms.shape[0]):
+        state = set_one(f, arms[i], new[i])
+        changes[0] += state & CHANGED
         if state >= TIRED:
-            return i + 1, count
-    return ids.size, count
+            return i + 1
+    return arms.shape[0]

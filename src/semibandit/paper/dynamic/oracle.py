@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.paper.dynamic.base import DynamicBase
+from semibandit.paper.dynamic.base import ExchangedBase
 
 
-class DynamicOracle(DynamicBase):
+class DynamicOracle(ExchangedBase):
     """Exact dynamic base of a matroid of which nothing is known but its greedy.
 
     A base arm that rises and a rejected arm that falls change nothing: O(1). A rejected arm that rises is tried

@@ -15,6 +15,8 @@ from semibandit.paper.dynamic.base import DynamicBase, dynamic_base
 _SMALLEST_ETA = 1e-6
 # Logarithms of doubles are off by less than 2e-13; bins narrower by this keep the guarantee in floats.
 _SLACK = 4e-13
+# Exponents of doubles at the smallest eta stay far above it.
+_KEY_OF_ZERO = -1e18
 
 
 class RoundedBase(DynamicBase):
@@ -62,7 +64,7 @@ class RoundedBase(DynamicBase):
         return self._inner.exchanges
 
     def _keys(self, weights: FloatArray) -> FloatArray:
-        """Exponents: -1e300 for 0, infinities as they are. Refuses negative weights."""
+        """Exponents: below all others for 0, infinities as they are. Refuses negative weights."""
         below = (weights < 0) & (weights > -np.inf)
         if below.any():
             raise ParameterError(
@@ -70,7 +72,7 @@ class RoundedBase(DynamicBase):
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             keys: FloatArray = np.floor(np.log(weights) / self._bin_width)
-        keys[weights == 0] = -1e300
+        keys[weights == 0] = _KEY_OF_ZERO
         keys[np.isneginf(weights)] = -np.inf
         return keys
 
@@ -87,11 +89,6 @@ class RoundedBase(DynamicBase):
         if key != self._inner._weight[arm]:
             self._inner._set_weight(arm, key)
 
-    def _apply(self, arms: IntArray, weights: FloatArray) -> None:
-        keys = self._keys(weights)
-        self._weight[arms] = weights
-        self._inner._apply(arms, keys)
-
     def _set_weights(self, arms: IntArray, weights: FloatArray) -> None:
         keys = self._keys(weights)
         self._weight[arms] = weights
@@ -100,9 +97,6 @@ class RoundedBase(DynamicBase):
     def base(self) -> IntArray:
         """The arms of the base, sorted; a fresh array. O(D)."""
         return self._inner.base()
-
-    def _members(self) -> IntArray:
-        return self._inner._members()
 
     def memory(self) -> int:
         """Bytes held. O(1)."""

@@ -11,12 +11,14 @@ Parallel edges meet in a tournament first, and only their champion counts as an 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from semibandit.arms import IntArray
-from semibandit.compiled.jit import njit
+from semibandit.arms import FloatArray, IntArray
+from semibandit.compiled.handle import Ints1, Ints2, Shorts2, by_handle, make_handle
+from semibandit.compiled.jit import kernel
 from semibandit.paper.dynamic.order import play_all
 from semibandit.paper.dynamic.seats import (
     ARM,
@@ -25,15 +27,29 @@ from semibandit.paper.dynamic.seats import (
     LIFT,
     LOOSE,
     MARK,
-    NODE,
-    OFF,
+    NEXT,
+    OFFSET,
     SEAT,
+    SEAT_COLUMNS,
+    SLOT,
     TOP,
     UP,
     attach,
 )
 
-LO, HI, LEVEL, PARENT, CHILD, CHILDREN, VERT, DEPTH = 0, 1, 2, 3, 4, 5, 6, 7  # columns of the node table
+# Columns of the node table: its edges are LO .. HI - 1; its vertices begin at VERT.
+LO, HI, LEVEL, PARENT, CHILD, CHILDREN, VERT, DEPTH = range(8)
+
+
+class SparsificationTree(NamedTuple):
+    """`nodes` in breadth-first order; the vertex table `verts` (see `seats`); of each edge the `leaf` that holds it and
+    its `ends` there; the number of vertices (`widths`) of each node."""
+
+    nodes: Ints2
+    verts: Shorts2
+    ends: Ints2
+    leaf: Ints1
+    widths: Ints1
 
 
 def interleave(u: IntArray, v: IntArray) -> IntArray:
@@ -45,13 +61,12 @@ def interleave(u: IntArray, v: IntArray) -> IntArray:
     return code
 
 
-@njit
-def split(code: Any, bits: int, spread: int) -> Any:
-    """The node table of the tree over sorted, distinct codes, in breadth-first order. O(edges * levels).
+@kernel
+def _split(code, bits, spread, nodes):
+    """Fill the node table of the tree over sorted, distinct codes; how many nodes. O(edges * levels).
 
     A node is a leaf when it has at most `spread` edges a vertex of its blocks. Nodes with one child are skipped.
     """
-    nodes = np.empty((max(4 * code.size, 1), 8), np.int64)
     nodes[0, LO] = 0
     nodes[0, HI] = code.size
     nodes[0, LEVEL] = 0
@@ -100,25 +115,19 @@ def split(code: Any, bits: int, spread: int) -> Any:
                 start = top
             break
         z += 1
-    return nodes[:size].copy()
+    return size
 
 
-@njit
-def number_vertices(nodes: Any, u: Any, v: Any, n_vertices: int) -> Any:
-    """Number the vertices of each node's graph: (vertex table, ends of each edge at its leaf, vertices of each node).
+@kernel
+def _number_vertices(nodes, u, v, ends, count, name, lift, local, seen):
+    """Number the vertices of each node's graph that its edges touch; how many. O(vertices numbered + edges).
 
-    Only vertices that edges of the node touch are numbered. O(vertices numbered + edges). Sets nodes[:, VERT].
+    Fills `ends`, `count` (vertices of each node), `lift` (the same vertex in the parent's graph) and nodes[:, VERT];
+    `name` (the vertex of the input), `local` and `seen` are scratch.
     """
     n_nodes = nodes.shape[0]
-    bound = 0
-    for z in range(n_nodes):
-        bound += min(2 * (nodes[z, HI] - nodes[z, LO]), n_vertices)
-    name = np.empty(bound, np.int64)  # the vertex of the input
-    lift = np.full(bound, -1, np.int64)
-    local = np.full(n_vertices, -1, np.int64)
-    seen = np.full(n_vertices, -1, np.int64)
-    ends = np.empty((u.size, 2), np.int64)
-    count = np.zeros(n_nodes, np.int64)
+    seen[:] = -1
+    lift[:] = -1
     size = 0
     for z in range(n_nodes - 1, -1, -1):
         nodes[z, VERT] = size
@@ -143,15 +152,39 @@ def number_vertices(nodes: Any, u: Any, v: Any, n_vertices: int) -> Any:
                         size += 1
                     lift[y] = local[x]
         count[z] = size - nodes[z, VERT]
-    verts = np.full((size, 4), -1, np.int32)
-    for y in range(size):
-        verts[y, LIFT] = lift[y]
-        verts[y, MARK] = 0
-    return verts, ends, count
+    return size
 
 
-@njit
-def _find(link: Any, v: int) -> int:
+@kernel
+def _find_leaves(nodes, leaf):
+    for z in range(nodes.shape[0]):
+        if nodes[z, CHILDREN] == 0:
+            for e in range(nodes[z, LO], nodes[z, HI]):
+                leaf[e] = z
+
+
+def plant_tree(
+    tail: IntArray, head: IntArray, code: IntArray, n_vertices: int, spread: int
+) -> SparsificationTree:
+    """The tree over edges from tail to head with increasing, distinct codes. O(edges * levels)."""
+    bits = int(n_vertices - 1).bit_length()
+    nodes = np.empty((max(4 * code.size, 1), 8), dtype=np.int64)
+    nodes = nodes[: _split(code, bits, spread, nodes)].copy()
+    most = int(np.minimum(2 * (nodes[:, HI] - nodes[:, LO]), n_vertices).sum())
+    ends = np.empty((code.size, 2), dtype=np.int64)
+    widths = np.zeros(len(nodes), dtype=np.int64)
+    name, lift = (np.empty(most, dtype=np.int64) for _ in range(2))
+    local, seen = (np.empty(n_vertices, dtype=np.int64) for _ in range(2))
+    n = int(_number_vertices(nodes, tail, head, ends, widths, name, lift, local, seen))
+    verts = np.full((n, 4), -1, dtype=np.int32)
+    verts[:, LIFT] = lift[:n]
+    leaf = np.empty(code.size, dtype=np.int64)
+    _find_leaves(nodes, leaf)
+    return SparsificationTree(nodes, verts, ends, leaf, widths)
+
+
+@kernel
+def _find(link, v):
     while link[v] >= 0:
         if link[link[v]] >= 0:
             link[v] = link[link[v]]
@@ -159,18 +192,17 @@ def _find(link: Any, v: int) -> int:
     return v
 
 
-@njit
-def _survivals(ordered: Any, leaf: Any, nodes: Any, ends: Any, verts: Any) -> Any:
+@kernel
+def _count_survivals(tree, alive, lives, where, at, link):
     """In how many graphs, from its leaf up, each edge is in the forest: Kruskal in all graphs of a depth at once.
 
-    `ordered` lists the edges, heaviest first. O(levels * edges) at worst; few edges survive their leaf.
+    `alive` lists the edges, heaviest first; it, `where`, `at` and `link` are used up. Fills `lives`.
+    O(levels * edges) at worst; few edges survive their leaf.
     """
-    lives = np.zeros(leaf.size, np.int64)
-    where = leaf.copy()
-    at = ends.copy()
-    alive = ordered.copy()
-    link = np.full(verts.shape[0], -1, np.int64)
-    n_alive = alive.size
+    nodes, verts = tree.nodes, tree.verts
+    lives[:] = 0
+    link[:] = -1
+    n_alive = alive.shape[0]
     for depth in range(nodes[nodes.shape[0] - 1, DEPTH], -1, -1):
         kept = 0
         for i in range(n_alive):
@@ -192,28 +224,18 @@ def _survivals(ordered: Any, leaf: Any, nodes: Any, ends: Any, verts: Any) -> An
             alive[kept] = e
             kept += 1
         n_alive = kept
-    return lives
 
 
-@njit
-def seat_edges(ordered: Any, champion: Any, nodes: Any, ends: Any, verts: Any, rank: int) -> Any:
-    """(seats, base, number of seats of each graph): edges at their leaves, and copies as far up as forests go.
+@kernel
+def _seat(tree, champion, lives, seats, base, load):
+    """Give each edge its seats: at its leaf, seat e, and as far up as forests go. O(levels * edges).
 
-    `champion` is the arm that stands for each edge. Seat e is edge e at its leaf. O(levels * edges).
-    Changes `verts`.
+    Fills `seats`, `base` and `load`, the number of seats of each graph; changes `verts`.
     """
-    n_edges = champion.size
-    leaf = np.empty(n_edges, np.int64)
-    for z in range(nodes.shape[0]):
-        if nodes[z, CHILDREN] == 0:
-            leaf[nodes[z, LO] : nodes[z, HI]] = z
-    lives = _survivals(ordered, leaf, nodes, ends, verts)
-    total = n_edges
-    for e in range(n_edges):
-        total += min(lives[e], nodes[leaf[e], DEPTH])
-    seats = np.full((total, 8), -1, np.int32)
-    base = np.empty(rank, np.int64)
-    load = np.zeros(nodes.shape[0], np.int64)
+    nodes, verts, ends, leaf = tree.nodes, tree.verts, tree.ends, tree.leaf
+    n_edges, total = champion.shape[0], seats.shape[0]
+    seats[:, :] = -1
+    load[:] = 0
     size = n_edges
     filled = 0
     for e in range(n_edges):
@@ -243,17 +265,37 @@ def seat_edges(ordered: Any, champion: Any, nodes: Any, ends: Any, verts: Any, r
     # Loose edges first: lists then start with forest edges, which is what searches follow.
     for s in range(total):
         if seats[s, UP] == LOOSE:
-            attach(s, seats, verts)
+            attach(seats, verts, s)
     for s in range(total):
         if seats[s, UP] != LOOSE:
-            attach(s, seats, verts)
+            attach(seats, verts, s)
+
+
+def seat_edges(
+    tree: SparsificationTree, ordered: IntArray, champion: IntArray, rank: int
+) -> tuple[NDArray[np.int32], IntArray, IntArray]:
+    """(seats, base, number of seats of each graph), with all forests rooted. O(levels * edges).
+
+    `ordered` lists the edges, heaviest first; `champion` is the arm that stands for each edge.
+    """
+    n_vertices = len(tree.verts)
+    tree.verts[:, LIFT + 1 :] = -1
+    tree.verts[:, MARK] = 0
+    lives, link = np.empty(champion.size, dtype=np.int64), np.empty(n_vertices, dtype=np.int64)
+    handle = make_handle(tree)
+    count = by_handle(_count_survivals, SparsificationTree)
+    count(handle, ordered.copy(), lives, tree.leaf.copy(), tree.ends.copy(), link)
+    n_seats = champion.size + int(np.minimum(lives, tree.nodes[tree.leaf, DEPTH]).sum())
+    seats = np.empty((n_seats, SEAT_COLUMNS), dtype=np.int32)
+    base, load = np.empty(rank, dtype=np.int64), np.empty(len(tree.nodes), dtype=np.int64)
+    by_handle(_seat, SparsificationTree)(handle, champion, lives, seats, base, load)
+    _root_forests(seats, tree.verts, link)
     return seats, base, load
 
 
-@njit
-def root_forests(seats: Any, verts: Any) -> None:
-    """Set the parent pointers of all forests. O(vertices + seats). Changes `verts`."""
-    stack = np.empty(verts.shape[0], np.int64)
+@kernel
+def _root_forests(seats, verts, stack):
+    """Set the parent pointers of all forests. O(vertices + seats). Changes `verts`; `stack` is scratch."""
     for root in range(verts.shape[0]):
         if verts[root, MARK] != 0:
             continue
@@ -273,37 +315,43 @@ def root_forests(seats: Any, verts: Any) -> None:
                     verts[x, TOP] = s
                     stack[size] = x
                     size += 1
-                half_edge = seats[s, 4 + (half_edge & 1)]
+                half_edge = seats[s, NEXT + (half_edge & 1)]
     verts[:, MARK] = 0
 
 
-@njit
-def crown(members: Any, start: Any, weight: Any, n_arms: int) -> Any:
-    """Tournaments of parallel edges: (arm table, tournaments, champion of each edge). O(K).
-
-    Edge e is the parallel class members[start[e] : start[e + 1]].
-    """
-    arms = np.full((n_arms, 3), -1, np.int64)
-    total = 0
-    for e in range(start.size - 1):
-        if start[e + 1] - start[e] > 1:
-            total += 2 * (start[e + 1] - start[e])
-    win = np.full(max(total, 1), -1, np.int32)
-    champion = np.empty(start.size - 1, np.int64)
-    off = 0
-    for e in range(start.size - 1):
+@kernel
+def _hold_tournaments(members, start, weight, arms, champions, champion):
+    """Fill arm table, tournaments and the champion of each edge. O(K)."""
+    arms[:, :] = -1
+    champions[:] = -1
+    offset = 0
+    for e in range(start.shape[0] - 1):
         n = start[e + 1] - start[e]
         for i in range(n):
             arm = members[start[e] + i]
             arms[arm, SEAT] = e
             if n > 1:
-                arms[arm, OFF] = off
-                arms[arm, NODE] = n + i
-                win[off + n + i] = arm
+                arms[arm, OFFSET] = offset
+                arms[arm, SLOT] = n + i
+                champions[offset + n + i] = arm
         if n == 1:
             champion[e] = members[start[e]]
         else:
-            play_all(off, n, win, weight)
-            champion[e] = win[off + 1]
-            off += 2 * n
-    return arms, win, champion
+            play_all(champions, weight, offset, n)
+            champion[e] = champions[offset + 1]
+            offset += 2 * n
+
+
+def hold_tournaments(
+    members: IntArray, start: IntArray, weight: FloatArray
+) -> tuple[IntArray, NDArray[np.int32], IntArray]:
+    """Tournaments of parallel edges: (arm table, tournaments, champion of each edge). O(K).
+
+    Edge e is the parallel class members[start[e] : start[e + 1]].
+    """
+    sizes = np.diff(start)
+    arms = np.empty((weight.size, 3), dtype=np.int64)
+    champions = np.empty(max(2 * int(sizes[sizes > 1].sum()), 1), dtype=np.int32)
+    champion = np.empty(sizes.size, dtype=np.int64)
+    _hold_tournaments(members, start, weight, arms, champions, champion)
+    return arms, champions, champion

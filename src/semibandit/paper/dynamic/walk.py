@@ -2,38 +2,51 @@
 
 Forests are rooted by parent pointers (`TOP`, a seat; -1 at a root), so an exchange is the reversal of one path.
 In forests as they come, paths and the smaller sides of cuts are short, and nothing cleverer beats this. Where
-they are long (ladders, paths, rings), the steps counted here tell, and `_chords` takes over.
+they are long (ladders, paths, rings), the steps counted here tell, and `chords` takes over.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.paper.dynamic.order import ahead
-from semibandit.paper.dynamic.seats import ARM, END, FIRST, LOOSE, MARK, NEXT, TOP, UP, reseat
+from semibandit.paper.dynamic.seats import (
+    ARM,
+    END,
+    END0,
+    END1,
+    FIRST,
+    LOOSE,
+    MARK,
+    MOVED,
+    NEXT,
+    PLACE,
+    STEPS,
+    TOP,
+    UP,
+    WHO,
+    reseat,
+)
 
-PLACE, WHO, MOVED, END0, END1, RISING, STEPS = 0, 1, 2, 3, 4, 5, 6  # entries of a task, see `_forest`
 
-
-@njit(inline="always")
-def _across(seat: int, v: int, seats: Any) -> Any:
+@inline_kernel
+def _across(seats, seat, v):
     """The other end of a seat's edge."""
     return np.int64(seats[seat, END]) + seats[seat, END + 1] - v
 
 
-@njit
-def _lower_end(seat: int, seats: Any, verts: Any) -> Any:
+@kernel
+def _lower_end(f, seat):
     """The end of a forest edge that is the child of the other end."""
-    v = np.int64(seats[seat, END])
-    return v if verts[v, TOP] == seat else np.int64(seats[seat, END + 1])
+    v = np.int64(f.seats[seat, END])
+    return v if f.verts[v, TOP] == seat else np.int64(f.seats[seat, END + 1])
 
 
-@njit
-def _hang(v: Any, seat: Any, lower: int, task: Any, seats: Any, verts: Any) -> None:
+@kernel
+def _hang(f, v, seat, lower):
     """Make v, which is below `lower`, the root of the part below `lower`, with `seat` above it. O(path)."""
+    seats, verts = f.seats, f.verts
     above = seat
     steps = 1
     while True:
@@ -41,29 +54,31 @@ def _hang(v: Any, seat: Any, lower: int, task: Any, seats: Any, verts: Any) -> N
         verts[v, TOP] = above
         if v == lower:
             break
-        v = _across(old, v, seats)
+        v = _across(seats, old, v)
         above = old
         steps += 1
-    task[STEPS] += steps
+    f.task[STEPS] += steps
 
 
-@njit
-def _below(v: int, lower: int, task: Any, seats: Any, verts: Any) -> bool:
+@kernel
+def _below(f, v, lower):
     """Whether v is in the subtree of `lower`. O(depth)."""
+    seats, verts = f.seats, f.verts
     steps = 1
     while v != lower and verts[v, TOP] >= 0:
-        v = _across(np.int64(verts[v, TOP]), v, seats)
+        v = _across(seats, np.int64(verts[v, TOP]), v)
         steps += 1
-    task[STEPS] += steps
+    f.task[STEPS] += steps
     return v == lower
 
 
-@njit
-def _lightest_between(u: int, v: int, task: Any, seats: Any, verts: Any, weight: Any) -> Any:
+@kernel
+def _lightest_between(f, u, v):
     """The lightest forest edge on the path from u to v, and the one of u, v that is below it. O(path).
 
     Climbs from both ends in turn, so that no more than twice the longer leg is walked.
     """
+    seats, verts, weight = f.seats, f.verts, f.weight
     a = u
     b = v
     verts[a, MARK] = 1
@@ -72,19 +87,19 @@ def _lightest_between(u: int, v: int, task: Any, seats: Any, verts: Any, weight:
     while True:
         steps += 4  # each vertex marked is visited again
         if verts[a, TOP] >= 0:
-            a = _across(np.int64(verts[a, TOP]), a, seats)
+            a = _across(seats, np.int64(verts[a, TOP]), a)
             if verts[a, MARK] == 2:
                 meet = a
                 break
             verts[a, MARK] = 1
         if verts[b, TOP] >= 0:
-            b = _across(np.int64(verts[b, TOP]), b, seats)
+            b = _across(seats, np.int64(verts[b, TOP]), b)
             if verts[b, MARK] == 1:
                 meet = b
                 break
             verts[b, MARK] = 2
     lightest = np.int64(-1)
-    below: Any = -1
+    below = u
     for leg in range(2):
         start = u if leg == 0 else v
         x = start
@@ -94,23 +109,24 @@ def _lightest_between(u: int, v: int, task: Any, seats: Any, verts: Any, weight:
             if lightest < 0 or ahead(weight, seats[lightest, ARM], seats[s, ARM]):
                 lightest = s
                 below = start
-            x = _across(s, x, seats)
+            x = _across(seats, s, x)
         while verts[x, MARK] != 0:
             verts[x, MARK] = 0
             if verts[x, TOP] >= 0:
-                x = _across(np.int64(verts[x, TOP]), x, seats)
-    task[STEPS] += steps
+                x = _across(seats, np.int64(verts[x, TOP]), x)
+    f.task[STEPS] += steps
     return lightest, below
 
 
-@njit
-def _mark_smaller_side(task: Any, seats: Any, verts: Any, queue: Any) -> Any:
+@kernel
+def _mark_smaller_side(f):
     """Cut the task's forest edge and set MARK = 1 on the vertices of the part with fewer edges hanging on it.
 
     Explores both parts in turn, one edge at a time: O(edges at the smaller part). Returns the range of `queue`
     that lists the marked vertices.
     """
-    cut = task[PLACE]
+    seats, verts, queue = f.seats, f.verts, f.queue
+    cut = f.task[PLACE]
     half = queue.size // 2
     at = (0, half)
     end = (1, half + 1)
@@ -149,13 +165,14 @@ def _mark_smaller_side(task: Any, seats: Any, verts: Any, queue: Any) -> Any:
         verts[queue[i], MARK] = 0
     for i in range(side * half, end[0]):
         verts[queue[i], MARK] = 1
-    task[STEPS] += steps
+    f.task[STEPS] += steps
     return side * half, end[0]
 
 
-@njit
-def _heaviest_across(first: int, end: int, seats: Any, verts: Any, weight: Any, queue: Any) -> Any:
+@kernel
+def _heaviest_across(f, first, end):
     """The heaviest loose edge with exactly one end marked; the marked vertices are in `queue`. O(their edges)."""
+    seats, verts, weight, queue = f.seats, f.verts, f.weight, f.queue
     best = np.int64(-1)
     for j in range(first, end):
         half_edge = verts[queue[j], FIRST]
@@ -169,60 +186,62 @@ def _heaviest_across(first: int, end: int, seats: Any, verts: Any, weight: Any, 
     return best
 
 
-@njit
-def walk_risen(task: Any, seats: Any, verts: Any, weight: Any) -> int:
+@kernel
+def walk_risen(f):
     """One graph's forest after the edge at a seat got heavier, or (moved) gave way to a heavier edge.
 
-    Takes a task (see `_forest`). Returns the seat by which the parent graph is concerned, or -1 if it is not.
+    Carries out the task. Returns the seat by which the parent graph is concerned, or -1 if it is not.
     """
+    task, seats, weight = f.task, f.seats, f.weight
     seat = task[PLACE]
     arm = task[WHO]
     moved = task[MOVED] != 0
     if seats[seat, UP] != LOOSE:
         if moved:
             # The edge displaced what sat here in the child graph: so it does in this forest.
-            lower = _lower_end(seat, seats, verts)
-            v = task[END0] if _below(task[END0], lower, task, seats, verts) else task[END1]
-            reseat(seat, arm, task[END0], task[END1], seats, verts)
-            _hang(v, seat, lower, task, seats, verts)
+            lower = _lower_end(f, seat)
+            v = task[END0] if _below(f, task[END0], lower) else task[END1]
+            reseat(f, seat, arm, task[END0], task[END1])
+            _hang(f, v, seat, lower)
         seats[seat, ARM] = arm
         return seat
     if moved:
-        reseat(seat, arm, task[END0], task[END1], seats, verts)
+        reseat(f, seat, arm, task[END0], task[END1])
     seats[seat, ARM] = arm
     u = np.int64(seats[seat, END])
     v = np.int64(seats[seat, END + 1])
-    out, v = _lightest_between(u, v, task, seats, verts, weight)
+    out, v = _lightest_between(f, u, v)
     if not ahead(weight, arm, seats[out, ARM]):
         return -1
-    _hang(v, seat, _lower_end(out, seats, verts), task, seats, verts)
+    _hang(f, v, seat, _lower_end(f, out))
     seats[seat, UP] = seats[out, UP]
     seats[out, UP] = LOOSE
     return seat
 
 
-@njit
-def walk_fallen(task: Any, seats: Any, verts: Any, weight: Any, queue: Any) -> int:
+@kernel
+def walk_fallen(f):
     """One graph's forest after the edge at a seat got lighter, or (moved) gave way to a lighter edge.
 
-    Takes a task (see `_forest`). Returns the seat by which the parent graph is concerned, or -1 if it is not.
+    Carries out the task. Returns the seat by which the parent graph is concerned, or -1 if it is not.
     """
+    task, seats, verts, weight, queue = f.task, f.seats, f.verts, f.weight, f.queue
     seat = task[PLACE]
     arm = task[WHO]
     moved = task[MOVED] != 0
     if seats[seat, UP] == LOOSE:
         if moved:
-            reseat(seat, arm, task[END0], task[END1], seats, verts)
+            reseat(f, seat, arm, task[END0], task[END1])
         seats[seat, ARM] = arm
         return -1
-    first, end = _mark_smaller_side(task, seats, verts, queue)
-    best = _heaviest_across(first, end, seats, verts, weight, queue)
-    lower = _lower_end(seat, seats, verts)
+    first, end = _mark_smaller_side(f)
+    best = _heaviest_across(f, first, end)
+    lower = _lower_end(f, seat)
     marked = verts[lower, MARK] == 1
     stays = True
     if moved:
         stays = verts[task[END0], MARK] != verts[task[END1], MARK]
-        reseat(seat, arm, task[END0], task[END1], seats, verts)
+        reseat(f, seat, arm, task[END0], task[END1])
     seats[seat, ARM] = arm
     keeper = seat
     if best >= 0 and (not stays or ahead(weight, seats[best, ARM], arm)):
@@ -234,7 +253,7 @@ def walk_fallen(task: Any, seats: Any, verts: Any, weight: Any, queue: Any) -> i
         v = np.int64(seats[keeper, END])
         if (verts[v, MARK] == 1) != marked:
             v = np.int64(seats[keeper, END + 1])
-        _hang(v, keeper, lower, task, seats, verts)
+        _hang(f, v, keeper, lower)
     for j in range(first, end):
         verts[queue[j], MARK] = 0
     return keeper

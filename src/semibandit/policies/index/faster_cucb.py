@@ -19,12 +19,11 @@ from semibandit.paper.hitting_set import HittingSet
 from semibandit.paper.rounded_engine import (
     BY_QUERY,
     CELLS,
-    LAST_SIZE,
-    MODE,
     MOVES,
     TOUCHES,
     RoundedEngine,
     new_rules,
+    rounded_engine,
 )
 from semibandit.paper.rounding import Bounds, Rounding
 from semibandit.paper.structure import METHODS
@@ -32,7 +31,7 @@ from semibandit.paper.structure_engine import StructureEngine
 from semibandit.policies.options import check_whole
 from semibandit.policies.records import RecordPolicy
 from semibandit.policies.rounds import CompiledRounds
-from semibandit.policies.state import array_of, number_of, whole_of
+from semibandit.policies.state import array_of, whole_of
 
 EXPLORATION = 1.5
 
@@ -163,8 +162,8 @@ class FasterCUCB(RecordPolicy):
         if engine not in ("auto", "buckets") and engine not in ENGINES:
             names = ", ".join(map(repr, ("auto", "dynamic", "buckets", *ENGINES)))
             raise ParameterError(f"engine = {engine!r} is not known: one of {names}")
-        rules = new_rules(self.bounds, self.epsilon, self.method, self.matroid.rank)
-        n_buckets = rules.alpha_edges.size * rules.beta_edges.size
+        rules = new_rules(self.bounds, self.epsilon, self.method)
+        n_buckets = rules.alpha.edges.size * rules.beta.edges.size
         can_bucket = self.method == "lazy" and self.matroid.name in SERVES and n_buckets <= MAX_BUCKETS
         why = f"arms share at most {n_buckets:,} points"
         # Directions change as rarely as the steps of a staircase, cells nearly every round.
@@ -180,11 +179,11 @@ class FasterCUCB(RecordPolicy):
         def inner(records: Any) -> Engine:
             nonlocal why
             if engine == "buckets":
-                return BucketEngine(self.matroid, records, rules.alpha_edges, rules.beta_edges)
+                return BucketEngine(self.matroid, records, rules.alpha.edges, rules.beta.edges)
             made, why = make_engine(self.matroid, records, engine, clock)
             return made
 
-        return RoundedEngine(self.matroid, self.records, rules, inner), why
+        return rounded_engine(self.matroid, self.records, rules, inner), why
 
     def _take_over(self) -> None:
         """Go on as CUCB, over the records as they are. O(K), once, when the planned rounds are over."""
@@ -244,27 +243,18 @@ class FasterCUCB(RecordPolicy):
     def _state(self) -> dict[str, Any]:
         state = {**super()._state(), "clock": self._clock}
         if isinstance(self._engine, RoundedEngine):
-            rules = self._engine.rules
-            state |= {
-                "now": rules.now,
-                "meta": rules.meta[:LAST_SIZE],
-                "inner_lam": self._engine.inner.lam,
-            }
+            state |= {"cell": self._engine.progress.cell, "counts": self._engine.progress.counts}
         return state
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._t = whole_of(state, "t")
         self._clock[:] = array_of(state, "clock", np.float64, 4)
-        if self._t > self.horizon or (isinstance(self._engine, RoundedEngine) and "now" not in state):
+        if self._t > self.horizon or (isinstance(self._engine, RoundedEngine) and "cell" not in state):
             self._take_over()
         mine = self._engine
-        if isinstance(mine, RoundedEngine):
-            mine.rules.now[:] = array_of(state, "now", mine.rules.now.dtype, mine.rules.now.size)
-            mine.inner._lam = number_of(state, "inner_lam")
         super()._set_state(state)
         if isinstance(mine, RoundedEngine):
-            mine.rules.meta[:LAST_SIZE] = array_of(state, "meta", mine.rules.meta.dtype, LAST_SIZE)
-            mine.rules.meta[LAST_SIZE] = -1
+            mine.resume(array_of(state, "cell", np.float64, 3), array_of(state, "counts", np.int64, 3))
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
@@ -290,12 +280,12 @@ class FasterCUCB(RecordPolicy):
             "W": rounding.W,
         }
         if isinstance(self._engine, RoundedEngine):
-            rules = self._engine.rules
+            rules, counts = self._engine.rules, self._engine.progress.counts
             about["cells"] = len(rules.slopes) or HittingSet(rounding).n_cells
-            about["cells_visited"] = int(rules.meta[CELLS])
+            about["cells_visited"] = int(counts[CELLS])
             about["instances"] = 1
-            about["touches"], about["moves"] = int(rules.meta[TOUCHES]), int(rules.meta[MOVES])
-            if rules.meta[MODE] == BY_QUERY:
+            about["touches"], about["moves"] = int(counts[TOUCHES]), int(counts[MOVES])
+            if rules.mode == BY_QUERY:
                 about["why"] += "; too many bins for a table of cells, so each query is its own direction"
         elif isinstance(self._engine, StructureEngine):
             about["cells"] = self._engine.structure.n_cells
