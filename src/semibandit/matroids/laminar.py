@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from semibandit.arms import IntArray
 from semibandit.compiled.jit import njit
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_laminar
+from semibandit.matroids.partition import blocks
 from semibandit.matroids.validate import flatten, in_range, integers, per_item, readonly
 
 
@@ -196,3 +199,44 @@ class Laminar(CompiledMatroid):
     def __repr__(self) -> str:
         n_families = len(self._parent) - 1
         return f"Laminar(n_arms={self.n_arms}, n_families={n_families}, rank={self.rank})"
+
+
+def _random(arms: int, rank: int, seed: int) -> Laminar:
+    """Three levels: `rank` of all, about half as much again allowed over the blocks, half a block in a part.
+
+    Every level binds somewhere: a block could fill more than its share and a part more than its own. Nothing is random
+    here. O(K).
+    """
+    n_blocks = max(1, min(arms, round(rank / 3)))
+    allowed = -(-3 * rank // (2 * n_blocks))
+    families: list[tuple[IntArray, int]] = [(np.arange(arms, dtype=np.int64), rank)]
+    edges = np.searchsorted(blocks(arms, n_blocks), np.arange(n_blocks + 1))
+    for first, last in pairwise(edges):
+        members = np.arange(first, last, dtype=np.int64)
+        families.append((members, allowed))
+        if len(members) > 1:
+            part = blocks(len(members), min(4, len(members)))
+            families.extend((members[part == p], max(1, -(-allowed // 2))) for p in range(part[-1] + 1))
+    return Laminar(arms, families)
+
+
+def _family(one: Any) -> Any:
+    """``{ arms = [...], capacity = n }``, or ``[[...], n]``."""
+    if isinstance(one, dict):
+        if set(one) != {"arms", "capacity"}:
+            raise MatroidError(f"families: each has the keys arms and capacity, got {', '.join(one)}")
+        return one["arms"], one["capacity"]
+    return one
+
+
+def _from_toml(families: Any, arms: int) -> Laminar:
+    return Laminar(arms, [_family(one) for one in families])
+
+
+codec.register(
+    Laminar,
+    to_parts=lambda m: {"leaf": m._leaf, "parent": m._parent, "capacities": m._capacity},
+    from_parts=Laminar.from_tree,
+    random=_random,
+    from_toml=_from_toml,
+)
