@@ -13,7 +13,7 @@ from semibandit.matroids import codec
 ENVIRONMENTS = ("bernoulli", "beta", "gaussian", "noise", "correlated")
 
 
-class MatroidName(click.ParamType):
+class MatroidName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A name in the table of matroid classes, those that installed packages add among them."""
 
     name = "matroid"

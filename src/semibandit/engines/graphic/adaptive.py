@@ -71,6 +71,7 @@ from semibandit.engines.graphic.state import (
     search_cost,
 )
 from semibandit.engines.kernels import implement_engine
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.matroids import Graphic, Matroid
 
 # What things cost in nanoseconds (measured; only ratios matter): an edge of the pool in a pass, a vertex in a busy
@@ -314,6 +315,14 @@ implement_engine(
 )
 
 
+@register_engine(
+    "adaptive",
+    serves=(Graphic,),
+    clocks=STAIRS,
+    cost="O(D) a quiet round, re-solving in busy ones; O(K) at a step of the clock",
+    why="challenger bounds in quiet rounds, re-solving in busy ones",
+    fast_from=8,
+)
 class AdaptiveEngine(CompiledEngine):
     """For a graphic matroid, challengers or another solver, whichever is cheaper at the time.
 

@@ -36,6 +36,7 @@ from semibandit.engines.kinetic.tournament import (
     take_winner,
     tree_shape,
 )
+from semibandit.engines.registry import register_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 
@@ -428,6 +429,13 @@ implement_engine(
 )
 
 
+@register_engine(
+    "kinetic",
+    serves=(Uniform, Partition),
+    cost="O(D log D + s log K) a round for s exchanges",
+    why="kinetic tournaments are exact at every round and sublinear in K",
+    fast_from=8,
+)
 class KineticEngine(CompiledEngine):
     """Kinetic tournaments for uniform and partition matroids: CUCB's own decisions, sublinear in K.
 

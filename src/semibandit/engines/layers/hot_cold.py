@@ -36,6 +36,7 @@ from semibandit.engines.order.two_runs import (
     new_two_runs,
     update_by_handle,
 )
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 
@@ -78,6 +79,13 @@ def heat(flag, touched, meta, present, is_loop, layer, missing, hot, n_hot, arms
     return n_hot
 
 
+@register_engine(
+    "hot-cold",
+    clocks=STAIRS,
+    cost="independence tests a round do not grow with K; O(K) at a step of the clock",
+    why="only arms played lately and a few layers of the others are tested",
+    fast_from=300,
+)
 class HotColdEngine(Engine):
     """Greedy over hot arms and layers of cold ones: the number of independence tests a round does not grow with K.
 

@@ -33,6 +33,7 @@ from semibandit.engines.order.two_runs import (
     runs_touch,
     runs_update,
 )
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.engines.transversal.challenger import (
     MOST_SEARCHES,
@@ -281,6 +282,14 @@ def adaptive_touch_many(state, arms):
 implement_engine(TransversalAdaptiveState, adaptive_select, adaptive_touch, touch_many=adaptive_touch_many)
 
 
+@register_engine(
+    "adaptive",
+    serves=(Transversal,),
+    clocks=STAIRS,
+    cost="O(D) a quiet round, re-solving in busy ones; O(K) at a step of the clock",
+    why="challenger bounds in quiet rounds, re-solving in busy ones",
+    fast_from=8,
+)
 class TransversalAdaptiveEngine(CompiledEngine):
     """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
 
