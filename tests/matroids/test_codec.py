@@ -191,7 +191,9 @@ def test_a_class_of_an_installed_package_is_found_by_commands_and_their_workers(
     package.mkdir(parents=True)
     shutil.copy(OUTSIDE, tmp_path / "site" / "outside_matroid.py")
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text("[semibandit.matroids]\ndeadlines = outside_matroid\n")
+    (package / "entry_points.txt").write_text(
+        "[semibandit.matroids]\nbroken = no_such_module\ndeadlines = outside_matroid\n"
+    )
     (tmp_path / "trial.toml").write_text(EXPERIMENT.format(instance="arms = 8\nrank = 3"))
     paths = [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
@@ -204,6 +206,7 @@ def test_a_class_of_an_installed_package_is_found_by_commands_and_their_workers(
     )
     assert done.returncode == 0, done.stderr
     assert "deadlines K=8 D=3" in done.stdout
+    assert "matroid 'broken' of no_such_module cannot be loaded" in done.stderr
 
 
 def test_names_are_not_taken_twice(deadlines):

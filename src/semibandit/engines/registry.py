@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -97,26 +98,38 @@ class _Engines(MutableMapping[str, EngineSpec]):
 
     def __init__(self) -> None:
         self._specs: dict[str, EngineSpec] = {}
-        self._loaded = False
+        self._loaded = self._loading = False
+        self._lock = RLock()
 
     def _all(self) -> dict[str, EngineSpec]:
         if not self._loaded:
-            self._loaded = True
+            with self._lock:
+                if not self._loading:
+                    self._load()
+        return self._specs
+
+    def _load(self) -> None:
+        """Import every room. Other threads wait; a room that asks while it is imported sees what there is so far."""
+        self._loading = True
+        try:
             package = import_module(__package__)
             for room in pkgutil.walk_packages(package.__path__, f"{__package__}."):
                 import_module(room.name)
             # Which room was imported first must not show.
             self._specs = dict(sorted(self._specs.items()))
-        return self._specs
+            self._loaded = True
+        finally:
+            self._loading = False
 
     def add(self, name: str, way: Way) -> None:
         """One more way of the engine `name`. One that is registered again takes its own place."""
         if not way.make.__module__.startswith(f"{__package__}."):
             self._all()
-        known = self._specs[name].ways if name in self._specs else ()
-        kept = tuple(other for other in known if _origin(other.make) != _origin(way.make))
-        for other in kept:
-            if set(other.serves) & set(way.serves) or not (other.serves or way.serves):
+        kept = []
+        for other in self._specs[name].ways if name in self._specs else ():
+            if not set(other.serves) & set(way.serves) and (other.serves or way.serves):
+                kept.append(other)
+            elif _origin(other.make) != _origin(way.make):
                 raise ParameterError(
                     f"engine {name!r}: {_origin(other.make)} serves the same matroids already"
                 )
@@ -139,7 +152,7 @@ class _Engines(MutableMapping[str, EngineSpec]):
 
 
 def _origin(make: Any) -> str:
-    return f"{make.__module__}.{make.__qualname__}"
+    return f"{make.__module__}.{getattr(make, '__qualname__', repr(make))}"
 
 
 ENGINES = _Engines()

@@ -16,6 +16,7 @@ Importing this module loads neither numpy nor any class, so that ``semibandit --
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -149,4 +150,7 @@ def _load_packages() -> None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINTS):
-        point.load()
+        try:
+            point.load()
+        except Exception as error:  # whatever a package raises: it must not take the others along
+            warnings.warn(f"matroid {point.name!r} of {point.value} cannot be loaded: {error}", stacklevel=2)
