@@ -20,13 +20,13 @@ from semibandit.bench.start import explore_start, late_start
 from semibandit.bench.tables import duration, number, table
 from semibandit.data.instances import (
     ENVIRONMENTS,
-    MATROIDS,
     make_environment,
     random_environment,
     random_matroid,
 )
 from semibandit.engines import ENGINES
 from semibandit.errors import MatroidError, ParameterError
+from semibandit.matroids.codec import BUILT_IN
 
 SIZES = {
     "uniform": (60, 6),
@@ -42,14 +42,14 @@ ROUNDS = 120
 # Instances
 
 
-@pytest.mark.parametrize("name", MATROIDS)
+@pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize(("arms", "rank"), [(1, 1), (6, 6), (30, 9), (45, 9), (600, 40)])
 def test_instances_have_the_arms_and_the_rank_asked_for(name: str, arms: int, rank: int) -> None:
     built = random_matroid(name, arms, rank, seed=3)
     assert (built.n_arms, built.rank, built.name) == (arms, rank, name)
 
 
-@pytest.mark.parametrize("name", MATROIDS)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_instances_are_functions_of_the_seed(name: str) -> None:
     assert random_matroid(name, 40, 9, seed=5) == random_matroid(name, 40, 9, seed=5)
     if name in ("graphic", "transversal", "linear"):
@@ -162,7 +162,7 @@ def test_every_rival_named_in_a_figure_exists_and_every_class_has_one() -> None:
         assert rivals_for(random_matroid(name, *size)), name
     keys = {case.key for case in SUITE}
     assert all(figure.key in keys for figure in FIGURES)
-    assert {case.matroid for case in SUITE} == set(MATROIDS)
+    assert {case.matroid for case in SUITE} == set(BUILT_IN)
     assert {"numpy argpartition", "one-pass scan", "dense Prim", "kept-order Kruskal"} <= set(RIVALS)
 
 

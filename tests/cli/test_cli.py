@@ -83,7 +83,6 @@ def test_names_in_the_options_are_those_of_the_package() -> None:
     from semibandit.cli import options
     from semibandit.data import instances
 
-    assert tuple(instances.MATROIDS) == options.MATROIDS
     assert instances.ENVIRONMENTS == options.ENVIRONMENTS
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -15,11 +18,15 @@ from semibandit.compiled.lanes import (
     certify_lanes,
     smallest_lane,
 )
-from semibandit.engines import ENGINES, make_engine, resolve_engine
+from semibandit.engines import ENGINES, choose_clock, make_engine, register_engine, resolve_engine
+from semibandit.engines.graphic.adaptive import AdaptiveEngine
 from semibandit.engines.kinetic.engine import KineticEngine
+from semibandit.engines.layers.hot_cold import HotColdEngine
+from semibandit.engines.registry import BOTH, STAIRS, choose
 from semibandit.engines.resolve.oracle import OracleEngine
 from semibandit.errors import ArmError, ClockError, ParameterError
-from semibandit.matroids import Graphic, Partition, Uniform
+from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
+from semibandit.matroids.base import is_kind, kind_of
 from semibandit.testing import check_engine
 from support.random_matroids import RANDOM
 
@@ -35,7 +42,7 @@ def test_every_registered_engine_agrees_with_greedy(kind, seed):
     for size in (1, 2, 5, 9, 14):
         matroid, _ = RANDOM[kind](rng, size)
         for spec in ENGINES.values():
-            if spec.serves and matroid.name not in spec.serves:
+            if spec.way(matroid) is None:
                 continue
             for moving in (True, False):
                 check_engine(
@@ -125,6 +132,154 @@ def test_unknown_or_unfit_engines_are_named():
         make_engine(Graphic([(0, 1)]), engine="kinetic")
     with pytest.raises(ParameterError, match="fanout"):
         KineticEngine(Uniform(3, 1), fanout=3)
+
+
+# Which engine serves what
+
+
+class Roads(Graphic):
+    """A graph with something more; what is independent is left as it is."""
+
+    def __init__(self, edges, lengths):
+        super().__init__(edges)
+        self.lengths = tuple(lengths)
+
+
+class OneTree(Graphic):
+    """Forests of at most two edges: says anew what is independent."""
+
+    def _find_rank(self):
+        return 2
+
+
+class Even(Graphic):
+    """Edges of even number only: another greedy, and another test that follows from it."""
+
+    def _compiled_greedy(self, order, limit):
+        return super()._compiled_greedy(order[order % 2 == 0], limit)
+
+
+class Stranger(Matroid):
+    """A class of a user, with the name of a built-in one."""
+
+    name = "partition"
+
+    def _is_independent(self, arms):
+        return len(arms) <= 2 and not {0, 1} <= set(arms.tolist())
+
+
+RING = [(k, (k + 1) % 12) for k in range(12)] + [(k, (k + 2) % 12) for k in range(12)]
+
+
+def test_a_subclass_that_adds_nothing_to_independence_keeps_its_fast_engines():
+    roads = Roads(RING, range(24))
+    assert kind_of(roads) is Graphic and is_kind(roads, Graphic)
+    assert choose(roads, "staircase")[0] == "adaptive" and choose_clock(roads, "auto") == "staircase"
+    assert isinstance(make_engine(roads, clock="staircase")[0], AdaptiveEngine)
+    check_engine(ENGINES["adaptive"].make, roads, operations=40, moving_clock=False)
+
+
+@pytest.mark.parametrize("make", [lambda: OneTree(RING), lambda: Even(RING), lambda: Stranger(5)])
+def test_a_class_that_says_itself_what_is_independent_gets_engines_for_all(make):
+    matroid = make()
+    assert kind_of(matroid) is type(matroid) and not is_kind(matroid, Graphic)
+    fitting = [name for name, spec in ENGINES.items() if spec.fits(matroid, "staircase")]
+    assert fitting == ["hot-cold", "resolve"]
+    assert isinstance(make_engine(matroid, engine="resolve")[0], OracleEngine)
+    assert isinstance(make_engine(matroid, engine="hot-cold", clock="staircase")[0], HotColdEngine)
+    for name in fitting:
+        check_engine(ENGINES[name].make, matroid, operations=40, moving_clock=False)
+    with pytest.raises(
+        ParameterError, match=r"not (onetree|even|the class Stranger).*here: 'auto', 'resolve'"
+    ):
+        make_engine(matroid, engine="adaptive" if isinstance(matroid, Graphic) else "kinetic")
+
+
+def test_kinds_of_built_in_classes_are_themselves():
+    for cls, instance in {
+        Uniform: Uniform(3, 1),
+        Partition: Partition([0, 1]),
+        Laminar: Laminar(2, [([0, 1], 1)]),
+        Graphic: Graphic([(0, 1)]),
+        Transversal: Transversal([[0]]),
+        Linear: Linear([[1]]),
+    }.items():
+        assert kind_of(instance) is cls
+
+
+@pytest.fixture
+def same_engines():
+    before = dict(ENGINES)
+    yield
+    ENGINES.clear()
+    ENGINES.update(before)
+
+
+def test_an_engine_from_outside_is_used_by_name_and_by_auto(same_engines):
+    @register_engine(
+        "careful", serves=(Stranger,), clocks=STAIRS, cost="O(K)", why="it takes care", fast_from=3
+    )
+    class Careful(OracleEngine):
+        name = "careful"
+
+    class Heir(Stranger):
+        """Of the kind that the engine is made for."""
+
+    for matroid in (Stranger(5), Heir(5)):
+        assert choose(matroid, "staircase") == ("careful", "K = 5, D = 2: it takes care")
+        assert choose(matroid, "exact")[0] == "resolve"
+        assert choose_clock(matroid, "auto") == choose_clock(matroid, "careful") == "staircase"
+        assert isinstance(make_engine(matroid, engine="careful", clock="staircase")[0], Careful)
+    check_engine(ENGINES["careful"].make, Stranger(5), operations=40)
+    spec = ENGINES["careful"]
+    assert (spec.name, spec.serves, spec.clocks, spec.cost) == ("careful", ("partition",), STAIRS, "O(K)")
+    # Named like a class that it serves, but not of its kind.
+    with pytest.raises(ParameterError, match=r"careful.*not the class Partition"):
+        make_engine(Partition([0, 1, 1]), engine="careful", clock="staircase")
+    with pytest.raises(ClockError, match="'staircase'"):
+        make_engine(Stranger(5), engine="careful")
+
+
+def test_several_classes_share_a_name_and_the_later_one_is_taken_by_auto(same_engines):
+    before = ENGINES["kinetic"]
+
+    @register_engine("kinetic", serves=(Linear,), cost="O(1)", why="made up", fast_from=1)
+    def made_up(matroid, records=None):
+        return OracleEngine(matroid, records)
+
+    register_engine("kinetic", serves=(Linear,), cost="O(2)", why="once more", fast_from=1)(made_up)
+    assert ENGINES["kinetic"].serves == (*before.serves, "linear")
+    assert choose(Linear([[1], [2]]), "exact") == ("kinetic", "K = 2, D = 1: once more")
+    assert isinstance(make_engine(Uniform(30, 2), engine="kinetic")[0], KineticEngine)
+
+    with pytest.raises(ParameterError, match="made_up serves the same matroids already"):
+
+        @register_engine("kinetic", serves=(Linear,), cost="O(1)")
+        class Other(OracleEngine):
+            pass
+
+    @register_engine("slow", serves=(Uniform,), cost="O(K)", why="slow and sure", fast_from=20)
+    class Slow(OracleEngine):
+        pass
+
+    assert choose(Uniform(30, 2), "exact")[0] == "slow" and choose(Uniform(10, 2), "exact")[0] == "resolve"
+    with pytest.raises(ParameterError, match="clocks"):
+        register_engine("quick", cost="O(1)", clocks=("sundial",))
+
+
+def test_the_built_in_engines_are_there_whatever_was_imported_first():
+    script = (
+        "import sys\n"
+        "import semibandit.engines.kinetic.engine\n"
+        "from semibandit.engines import ENGINES\n"
+        "assert list(ENGINES) == ['adaptive', 'hot-cold', 'kinetic', 'resolve'], list(ENGINES)\n"
+        "assert ENGINES['kinetic'].serves == ('uniform', 'partition', 'laminar')\n"
+        "assert ENGINES['adaptive'].serves == ('graphic', 'transversal')\n"
+        "assert 'numba' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ENGINES["resolve"].serves == () and ENGINES["resolve"].clocks == BOTH
 
 
 @kernel

@@ -24,7 +24,8 @@ from semibandit.bench.prim_rival import MOST_VERTICES, dense_prim, is_simple
 from semibandit.bench.scan_rivals import one_pass
 from semibandit.bench.start import Start
 from semibandit.engines.base import CompiledEngine
-from semibandit.matroids import Graphic, Matroid, Partition
+from semibandit.matroids import Graphic, Matroid, Partition, codec
+from semibandit.matroids.base import kind_of
 
 _NETWORKX_MOST_ARMS = 5_000
 
@@ -83,7 +84,8 @@ class RivalSpec:
         """Whether this rival can run here: class, shape of the matroid, and package installed."""
         if self.needs is not None and find_spec(self.needs) is None:
             return False
-        return matroid.name in self.serves and self.applies(matroid)
+        kind = kind_of(matroid)
+        return any(kind is codec.row(name).cls for name in self.serves) and self.applies(matroid)
 
 
 _SORTED = ("laminar", "graphic", "transversal", "linear")

@@ -18,12 +18,11 @@ def command(as_json: bool) -> None:
     """
     from semibandit.data import DATASETS, load_dataset
 
-    variants = {"flights": ("graphic", "partition"), "movies": ("partition", "laminar", "transversal")}
     rows: list[dict[str, Any]] = []
     for entry in DATASETS.values():
         sizes = []
         if not entry.missing:
-            for kind in variants.get(entry.name, (None,)):
+            for kind in entry.kinds or (None,):
                 found = load_dataset(entry.name, **({} if kind is None else {"kind": kind}))
                 matroid = found.env.matroid
                 sizes.append({"matroid": matroid.name, "K": matroid.n_arms, "D": matroid.rank})

@@ -42,7 +42,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A data set of the catalogue. `packages` maps what is imported to what is installed."""
+    """A data set of the catalogue. `packages` maps what is imported to what is installed; `kinds` are its variants."""
 
     name: str
     make: Callable[..., Dataset]
@@ -50,6 +50,7 @@ class DatasetEntry:
     source: str
     licence: str
     packages: dict[str, str]
+    kinds: tuple[str, ...] = ()
 
     @property
     def missing(self) -> list[str]:
@@ -95,6 +96,7 @@ DATASETS: dict[str, DatasetEntry] = {
             "airports: vega_datasets; routes: bokeh_sampledata (U.S. DOT, Bureau of Transportation Statistics)",
             "BSD-3-Clause (packages); public domain (routes)",
             {"vega_datasets": "vega_datasets", **_BOKEH},
+            ("graphic", "partition"),
         ),
         DatasetEntry(
             "movies",
@@ -104,6 +106,7 @@ DATASETS: dict[str, DatasetEntry] = {
             "bokeh_sampledata: Wikidata, films 1940-2014 with counts of reviews",
             "CC0-1.0",
             _BOKEH,
+            ("partition", "laminar", "transversal"),
         ),
     )
 }

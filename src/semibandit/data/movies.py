@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.data import Dataset, package_file
+from semibandit.data import DATASETS, Dataset, package_file
 from semibandit.environments import Bernoulli
 from semibandit.errors import ParameterError
 from semibandit.matroids import Laminar, Matroid, Partition, Transversal
-
-KINDS = ("partition", "laminar", "transversal")
 
 
 def movies(
@@ -28,8 +26,9 @@ def movies(
     genre within a decade, and at most 5 films a decade. ``"transversal"``: `slots` places for each genre, each filled
     by a film that names the genre; a film may name several.
     """
-    if kind not in KINDS:
-        raise ParameterError(f"kind = {kind!r} is not known: one of {', '.join(map(repr, KINDS))}")
+    kinds = DATASETS["movies"].kinds
+    if kind not in kinds:
+        raise ParameterError(f"kind = {kind!r} is not known: one of {', '.join(map(repr, kinds))}")
     for name, value in (("capacity", capacity), ("min_reviews", min_reviews), ("slots", slots)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name} must be an integer of at least 1, got {value!r}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.data import Dataset, package_file
+from semibandit.data import DATASETS, Dataset, package_file
 from semibandit.environments import Beta
 from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic, Matroid, Partition
@@ -60,8 +60,9 @@ def flights(kind: str = "graphic", capacity: int = 2, seed: int = 0) -> Dataset:
     `capacity` routes of every carrier. A route takes its great-circle length at 750 km/h and half an hour; single
     flights scatter around that (Beta, concentration 40).
     """
-    if kind not in ("graphic", "partition"):
-        raise ParameterError(f"kind = {kind!r} is not known: 'graphic' or 'partition'")
+    kinds = DATASETS["flights"].kinds
+    if kind not in kinds:
+        raise ParameterError(f"kind = {kind!r} is not known: {' or '.join(map(repr, kinds))}")
     where: dict[str, tuple[float, float]] = {}
     with package_file("vega_datasets", "_data/airports.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

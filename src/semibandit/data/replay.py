@@ -27,6 +27,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.environments import Environment
 from semibandit.errors import FileError, MissingExtraError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
+from semibandit.matroids.base import is_kind
 from semibandit.policies.base import Policy, check_reward_range
 
 MATCHES = ("arms", "base")
@@ -264,9 +265,9 @@ def _number(series: Any, name: str, why: Any) -> FloatArray:
 
 def _chances(matroid: Matroid, log: Log) -> FloatArray:
     """For each row, the probability with which the logging policy plays its arm."""
-    if isinstance(matroid, Uniform):
+    if is_kind(matroid, Uniform):
         return np.full(len(log.arms), matroid.rank / matroid.n_arms)
-    if isinstance(matroid, Partition):
+    if is_kind(matroid, Partition):
         size = np.bincount(matroid._group, minlength=matroid.n_groups)
         group = matroid._group[log.arms]
         return np.asarray(matroid._capacity[group] / size[group])

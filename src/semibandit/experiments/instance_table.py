@@ -11,20 +11,12 @@ import numpy as np
 
 from semibandit.errors import ExperimentError, MissingExtraError, SemibanditError
 from semibandit.experiments.tables import Table, is_number
+from semibandit.matroids import codec
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
     from semibandit.matroids import Matroid
 
-# class -> keys that describe it in full; the first one must be there, and takes the place of arms and rank
-EXPLICIT: dict[str, tuple[str, ...]] = {
-    "uniform": (),
-    "partition": ("groups", "capacities"),
-    "laminar": ("families",),
-    "graphic": ("edges", "vertices"),
-    "transversal": ("neighbours", "slots"),
-    "linear": ("vectors", "field"),
-}
 # environment -> its options and their defaults; None: left to the environment
 ENVIRONMENTS: dict[str, dict[str, float | None]] = {
     "bernoulli": {},
@@ -70,18 +62,19 @@ def _dataset(table: Table) -> tuple[dict[str, Any], str]:
 
 
 def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
-    kind = table.choice("matroid", tuple(EXPLICIT))
+    kind = table.choice("matroid", codec.names())
     content: dict[str, Any] = {"matroid": kind}
-    explicit = EXPLICIT[kind]
-    own = bool(explicit) and table.has(explicit[0])
+    keys = codec.row(kind).keys
+    first = next(iter(keys), None)
+    own = first is not None and table.has(first)
     if own:
-        content.update({key: plain(table, key) for key in explicit if table.has(key)})
-        if kind == "laminar":
-            content["arms"] = table.integer("arms", least=1)
+        for key, needed in keys.items():
+            if needed or table.has(key):
+                content[key] = table.integer(key, least=1) if key == "arms" else plain(table, key)
         label = kind
     else:
-        if explicit and not table.has("arms"):
-            raise table.error(None, f"give arms and rank for a random {kind} matroid, or {explicit[0]}")
+        if first is not None and not table.has("arms"):
+            raise table.error(None, f"give arms and rank for a random {kind} matroid, or {first}")
         content["arms"] = table.integer("arms", least=1)
         content["rank"] = table.integer("rank", least=1)
         label = f"{kind} K={content['arms']:,} D={content['rank']:,}"
@@ -214,30 +207,13 @@ def _rewarding(content: dict[str, Any]) -> Environment:
 
 
 def _matroid(content: dict[str, Any]) -> Matroid:
-    from semibandit import matroids
-    from semibandit.data.instances import random_matroid
+    row = codec.row(content["matroid"])
+    first = next(iter(row.keys), None)
+    if row.from_toml is None or first not in content:
+        from semibandit.data.instances import random_matroid
 
-    kind = content["matroid"]
-    if "rank" in content:
-        return random_matroid(kind, content["arms"], content["rank"], content.get("seed", 0))
-    if kind == "partition":
-        return matroids.Partition(content["groups"], content.get("capacities", 1))
-    if kind == "laminar":
-        return matroids.Laminar(content["arms"], [_family(one) for one in content["families"]])
-    if kind == "graphic":
-        return matroids.Graphic(content["edges"], content.get("vertices"))
-    if kind == "transversal":
-        return matroids.Transversal(content["neighbours"], content.get("slots"))
-    return matroids.Linear(content["vectors"], content.get("field"))
-
-
-def _family(one: Any) -> Any:
-    """``{ arms = [...], capacity = n }``, or ``[[...], n]``."""
-    if isinstance(one, dict):
-        if set(one) != {"arms", "capacity"}:
-            raise ExperimentError(f"families: each has the keys arms and capacity, got {', '.join(one)}")
-        return one["arms"], one["capacity"]
-    return one
+        return random_matroid(row.name, content["arms"], content["rank"], content.get("seed", 0))
+    return row.from_toml(**{key: content[key] for key in row.keys if key in content})
 
 
 def _load(name: str, options: dict[str, Any]) -> Environment:
@@ -269,14 +245,14 @@ def located(table: Table, error: Exception) -> ExperimentError:
     return table.source.error((*table.path, *_named_key(str(error), table.values)), str(error))
 
 
-_OTHER_NAMES = {"n_arms": "arms", "n_vertices": "vertices", "n_right": "slots", "vertex": "edges"}
-
-
 def _named_key(message: str, values: dict[str, Any]) -> tuple[str, ...]:
     """The first key of a table, or of its options, that a message names; none if it names none."""
     options = values.get("options")
+    words = {"n_arms": "arms"}
+    if values.get("matroid") in codec.names():
+        words |= codec.row(values["matroid"]).words
     for word in re.findall(r"[A-Za-z_]+", message):
-        key = _OTHER_NAMES.get(word, word)
+        key = words.get(word, word)
         if key in values and key not in ("matroid", "name", "options", "dataset"):
             return (key,)
         if isinstance(options, dict) and key in options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,10 @@ def heaviest_first(weights: FloatArray) -> IntArray:
     if same.any():
         order = ties_by_id(order, same)
     return order
+
+
+# What decides which sets are independent. `rank` is among them because greedy stops there.
+_STRUCTURE = ("_is_independent", "_greedy", "_compiled_greedy", "_find_rank", "rank")
 
 
 class _Frozen(ABCMeta):
@@ -102,8 +106,18 @@ class Matroid(metaclass=_Frozen):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "name" not in vars(cls):
+        own = vars(cls)
+        if "name" not in own:
             cls.name = cls.__name__.lower()
+        if not any(name in own for name in _STRUCTURE):
+            return
+        # Shortcuts of the class above hold for its own structure only.
+        derived = ["_max_weight_base", "_find_loops"]
+        if "_is_independent" in own and "_greedy" not in own and "_compiled_greedy" not in own:
+            derived += ["_greedy", "_find_rank"]
+        for name in derived:
+            if name not in own:
+                setattr(cls, name, getattr(Matroid, name))
 
     def __init__(self, n_arms: int) -> None:
         self.n_arms = positive(n_arms, "n_arms")
@@ -249,29 +263,71 @@ class Matroid(metaclass=_Frozen):
         return self
 
 
+M = TypeVar("M", bound=Matroid)
+
+
+def kind_of(matroid: Matroid) -> type[Matroid]:
+    """The class that says what is independent here: what engines are chosen by. O(depth of classes).
+
+    A subclass that only adds to a class is of that class's kind and keeps its fast engines. One that says anew what is
+    independent, by a test, a greedy or a rank of its own, is of its own kind, whatever it derives from or is called.
+
+    >>> from semibandit.matroids import Graphic
+    >>> class Roads(Graphic):
+    ...     length_km = (3.0, 1.5, 2.5)
+    >>> kind_of(Roads([(0, 1), (1, 2), (2, 0)])).__name__
+    'Graphic'
+    >>> class ShortRoads(Roads):
+    ...     def _is_independent(self, arms):
+    ...         return len(arms) <= 1
+    >>> kind_of(ShortRoads([(0, 1), (1, 2), (2, 0)])).__name__
+    'ShortRoads'
+    """
+    return next(cls for cls in type(matroid).__mro__ if any(name in vars(cls) for name in _STRUCTURE))
+
+
+def is_kind(matroid: Matroid, cls: type[M]) -> TypeGuard[M]:
+    """Whether `matroid` has the structure of `cls`: in place of `isinstance`, which an overriding subclass passes."""
+    return kind_of(matroid) is cls
+
+
+def _writeable(order: IntArray) -> IntArray:
+    """`order` as kernels take it: they would be compiled anew for read-only arguments, so that copying is cheaper."""
+    order = np.ascontiguousarray(order, dtype=np.int64)
+    return order if order.flags.writeable else order.copy()
+
+
 class CompiledMatroid(Matroid):
     """Common part of the built-in classes: `_greedy` is a compiled kernel, and independence follows from it.
 
     A set is independent exactly when greedy, fed with it, rejects nothing. A subclass defines
-    ``_compiled_greedy(order, limit)``.
+    ``_compiled_greedy(order, limit)``. One of that class may narrow ``_is_independent``, calling it by `super`: the
+    rest then follows from its test, as for any matroid of a user.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_compiled_greedy" in vars(cls) and "_find_rank" not in vars(cls):
+            # A shortcut of the class above holds for its own greedy only.
+            cls._find_rank = CompiledMatroid._find_rank  # type: ignore[method-assign]
 
     @abstractmethod
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         """Greedy over `order` until `limit` arms are picked."""
 
     def _greedy(self, order: IntArray) -> IntArray:
-        order = np.ascontiguousarray(order, dtype=np.int64)
-        if not order.flags.writeable:
-            # numba compiles a kernel anew for read-only arguments; copying is cheaper.
-            order = order.copy()
-        return self._compiled_greedy(order, self.rank)
+        return self._compiled_greedy(_writeable(order), self.rank)
 
     def _is_independent(self, arms: IntArray) -> bool:
+        if type(self)._is_independent is not CompiledMatroid._is_independent:
+            # Asked by a test that narrows this one: greedy and rank follow from that test, and cannot be asked here.
+            return len(self._compiled_greedy(_writeable(arms), len(arms))) == len(arms)
         return len(arms) <= self.rank and len(self._greedy(arms)) == len(arms)
 
     def _settle_rank(self, argument: str) -> None:
         """Called last by a constructor: find the rank; refuse a matroid in which nothing can be played."""
+        if "_compiled_greedy" not in vars(kind_of(self)):
+            return  # the class of a user, whose test need not be ready before its own constructor has ended
         rank = self._find_rank()
         if rank < 1:
             raise MatroidError(

@@ -9,11 +9,11 @@ is so modulo one of them. Nothing is rounded and no big integer is touched.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from semibandit.compiled.jit import njit
+from semibandit.arms import IntArray
+from semibandit.compiled.jit import kernel
 
 LIMB_BITS = 31
 PRIME_BITS = 30  # every prime handed out below is larger than 2^30 and smaller than 2^31
@@ -55,8 +55,8 @@ def large_primes(count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-@njit
-def _inverse(x: int, p: int) -> int:
+@kernel
+def _inverse(x, p):
     """x^(p - 2) mod p, the inverse of x by Fermat."""
     result = 1
     e = p - 2
@@ -68,8 +68,8 @@ def _inverse(x: int, p: int) -> int:
     return result
 
 
-@njit
-def _residual(limbs: Any, arm: int, p: int, rows: Any, pivots: Any, size: int, out: Any) -> int:
+@kernel
+def _residual(limbs, arm, p, rows, pivots, size, out):
     """Write into `out` the arm's vector modulo p, less its part in the span of `rows`; where it starts.
 
     `rows` is in reduced echelon form (1 in its own pivot column, 0 in the others'), so the coefficients are
@@ -101,8 +101,8 @@ def _residual(limbs: Any, arm: int, p: int, rows: Any, pivots: Any, size: int, o
     return first
 
 
-@njit
-def _insert(p: int, rows: Any, pivots: Any, size: int, vector: Any, pivot: int) -> None:
+@kernel
+def _insert(p, rows, pivots, size, vector, pivot):
     """Append `vector` (a residual whose first nonzero is at `pivot`) to `rows`, keeping the reduced form."""
     d = vector.size
     scale = _inverse(vector[pivot], p)
@@ -116,8 +116,7 @@ def _insert(p: int, rows: Any, pivots: Any, size: int, vector: Any, pivot: int) 
     pivots[size] = pivot
 
 
-@njit
-def greedy_linear(order: Any, limbs: Any, d: int, primes: Any, rank: int) -> Any:
+def greedy_linear(order: IntArray, limbs: IntArray, d: int, primes: IntArray, rank: int) -> IntArray:
     """Greedy over vectors of d entries, each `limbs.shape[1] / d` signed limbs of 31 bits, least first.
 
     Greedy runs modulo one prime; its rejections are then put to every other prime. If one contradicts (it
@@ -126,11 +125,20 @@ def greedy_linear(order: Any, limbs: Any, d: int, primes: Any, rank: int) -> Any
     O(m * n * D * d) for m primes and n arms looked at.
     """
     limit = min(rank, order.size)
-    picked = np.empty(limit, np.int64)
-    place = np.empty(limit, np.int64)  # where in `order` each pick stands
-    rows = np.empty((limit, d), np.int64)
-    pivots = np.empty(limit, np.int64)
-    vector = np.empty(d, np.int64)
+    picks = np.empty((3, limit), np.int64)
+    return picks[0, : _pick_linear(order, limbs, primes, picks, np.empty((limit + 1, d), np.int64))]
+
+
+@kernel
+def _pick_linear(order, limbs, primes, picks, table):
+    """Greedy until the first row of `picks` is full; how many. Changes `picks` and `table`.
+
+    Rows of `picks`: the arms picked, where in `order` each stands, and its pivot. `table` holds the echelon form, and
+    the vector at hand in its last row.
+    """
+    picked, place, pivots = picks[0], picks[1], picks[2]
+    limit = picked.size
+    rows, vector = table[:limit], table[limit]
     lead = 0
     while True:
         p = primes[lead]
@@ -145,7 +153,7 @@ def greedy_linear(order: Any, limbs: Any, d: int, primes: Any, rank: int) -> Any
                 size += 1
             end += 1
         if size == end:
-            return picked[:size]
+            return size
         contradicted_by = -1
         for other in range(primes.size):
             if other == lead:
@@ -165,5 +173,5 @@ def greedy_linear(order: Any, limbs: Any, d: int, primes: Any, rank: int) -> Any
                     contradicted_by = other
                     break
         if contradicted_by < 0:
-            return picked[:size]
+            return size
         lead = contradicted_by

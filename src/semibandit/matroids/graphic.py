@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.errors import MatroidError
+from semibandit.errors import MatroidError, ParameterError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_graphic
 from semibandit.matroids.validate import in_range, inferred_size, integer_table, positive, readonly
@@ -69,3 +70,49 @@ class Graphic(CompiledMatroid):
 
     def __repr__(self) -> str:
         return f"Graphic(n_arms={self.n_arms}, n_vertices={self.n_vertices}, rank={self.rank})"
+
+
+def _pair_code(a: IntArray, b: IntArray, n: int) -> IntArray:
+    return np.asarray(np.minimum(a, b) * n + np.maximum(a, b), dtype=np.int64)
+
+
+def _random(arms: int, rank: int, seed: int) -> Graphic:
+    """A connected simple graph on ``rank + 1`` vertices with `arms` random edges in random order. O(K log K)."""
+    n = rank + 1
+    most = n * (n - 1) // 2
+    if not rank <= arms <= most:
+        raise ParameterError(
+            f"arms = {arms}: a connected simple graph of rank {rank} ({n} vertices) has {rank} to {most} edges"
+        )
+    rng = np.random.default_rng([seed, 1])
+    # A random tree first, so that every graph is connected: each vertex hangs on an earlier one.
+    label = rng.permutation(n)
+    hook = np.floor(rng.random(n - 1) * np.arange(1, n)).astype(np.int64)
+    tree = _pair_code(label[1:], label[hook], n)
+    if arms > most // 2:
+        low, high = np.triu_indices(n, 1)
+        rest = np.setdiff1d(_pair_code(low, high, n), tree, assume_unique=True)
+        codes = np.concatenate([tree, rng.permutation(rest)[: arms - len(tree)]])
+    else:
+        codes = tree
+        while len(codes) < arms:
+            ends = rng.integers(0, n, size=(2 * (arms - len(codes)) + 16, 2))
+            fresh = _pair_code(ends[:, 0], ends[:, 1], n)[ends[:, 0] != ends[:, 1]]
+            codes = np.concatenate([codes, fresh])
+            codes = codes[np.sort(np.unique(codes, return_index=True)[1])][:arms]
+    codes = rng.permutation(codes)
+    return Graphic(np.column_stack([codes // n, codes % n]), n_vertices=n)
+
+
+def _from_toml(edges: Any, vertices: int | None = None) -> Graphic:
+    return Graphic(edges, vertices)
+
+
+codec.register(
+    Graphic,
+    to_parts=lambda m: {"edges": np.stack([m._tail, m._head], axis=1), "n_vertices": m.n_vertices},
+    from_parts=Graphic,
+    random=_random,
+    from_toml=_from_toml,
+    words={"n_vertices": "vertices", "vertex": "edges"},
+)

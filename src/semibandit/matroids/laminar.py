@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import kernel
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_laminar
+from semibandit.matroids.partition import blocks
 from semibandit.matroids.validate import flatten, in_range, integers, per_item, readonly
 
 
-@njit
-def _repeated(arms: Any, start: Any, n_arms: int) -> Any:
-    """(family, arm) of the first arm that one family names twice, or (-1, -1). O(total size)."""
-    last = np.full(n_arms, -1, np.int64)
+@kernel
+def _find_repeated(arms: Any, start: Any, last: Any) -> Any:
+    """(family, arm) of the first arm that one family names twice, or (-1, -1). `last` is -1 before. O(total size)."""
     for f in range(start.size - 1):
         for i in range(start[f], start[f + 1]):
             if last[arms[i]] == f:
@@ -26,19 +28,26 @@ def _repeated(arms: Any, start: Any, n_arms: int) -> Any:
     return -1, -1
 
 
-@njit
-def _nest(arms: Any, start: Any, by_size: Any, given: Any, n_arms: int) -> Any:
+@kernel
+def _fill_nest(
+    arms: Any,
+    start: Any,
+    by_size: Any,
+    given: Any,
+    leaf: Any,
+    parent: Any,
+    capacity: Any,
+    extent: Any,
+    source: Any,
+) -> Any:
     """Build the tree of families, largest first. O(total size).
 
-    Families are nested or disjoint exactly when the arms of each share one innermost family among the larger
-    ones. Returns (leaf, parent, capacity, family, other): node 0 is the whole ground set, parents come before
-    children, equal families share a node. On crossing, `family` and `other` are the two given families.
+    Families are nested or disjoint exactly when the arms of each share one innermost family among the larger ones.
+    Writes `leaf` (zero before), parent, capacity, extent and source of each node. Returns (size, family, other): node 0
+    is the whole ground set, parents come before children, equal families share a node. On crossing, `family` and
+    `other` are the two given families, else -1.
     """
-    leaf = np.zeros(n_arms, np.int64)
-    parent = np.empty(by_size.size + 1, np.int64)
-    capacity = np.empty(by_size.size + 1, np.int64)
-    extent = np.empty(by_size.size + 1, np.int64)
-    source = np.empty(by_size.size + 1, np.int64)
+    n_arms = leaf.size
     parent[0] = -1
     capacity[0] = n_arms
     extent[0] = n_arms
@@ -55,7 +64,7 @@ def _nest(arms: Any, start: Any, by_size: Any, given: Any, n_arms: int) -> Any:
             q = leaf[arms[j]]
             if q != p:
                 # The deeper node is the one that does not hold all of this family.
-                return leaf, parent[:size], capacity[:size], f, source[max(p, q)]
+                return size, f, source[max(p, q)]
         if extent[p] == hi - lo:
             capacity[p] = min(capacity[p], given[f])
             continue
@@ -66,13 +75,12 @@ def _nest(arms: Any, start: Any, by_size: Any, given: Any, n_arms: int) -> Any:
         for j in range(lo, hi):
             leaf[arms[j]] = size
         size += 1
-    return leaf, parent[:size].copy(), capacity[:size].copy(), -1, -1
+    return size, -1, -1
 
 
-@njit
-def _tighten(leaf: Any, parent: Any, capacity: Any) -> None:
-    """Replace each capacity, in place, by the rank of its family in the matroid. O(K + F)."""
-    reach = np.zeros(parent.size, np.int64)
+@kernel
+def _tighten(leaf: Any, parent: Any, capacity: Any, reach: Any) -> None:
+    """Replace each capacity, in place, by the rank of its family in the matroid; `reach` is zero before. O(K + F)."""
     for k in range(leaf.size):
         reach[leaf[k]] += 1
     for f in range(parent.size - 1, -1, -1):
@@ -130,7 +138,7 @@ class Laminar(CompiledMatroid):
             leaf, parent, capacity = (part.copy() for part in families)
         else:
             leaf, parent, capacity = self._nested(families)
-        _tighten(leaf, parent, capacity)
+        _tighten(leaf, parent, capacity, np.zeros(parent.size, np.int64))
         self._leaf, self._parent, self._capacity = readonly(leaf), readonly(parent), readonly(capacity)
         self._settle_rank("families")
 
@@ -169,16 +177,18 @@ class Laminar(CompiledMatroid):
         if arms.size and not 0 <= arms.min() <= arms.max() < self.n_arms:
             for f in range(len(pairs)):
                 in_range(arms[start[f] : start[f + 1]], self.n_arms, f"families[{f}]", "arm ids")
-        family, arm = _repeated(arms, start, self.n_arms)
+        family, arm = _find_repeated(arms, start, np.full(self.n_arms, -1, np.int64))
         if family >= 0:
             raise MatroidError(f"families[{family}] names arm {arm} more than once")
         by_size = np.argsort(-lengths, kind="stable")
-        leaf, parent, capacity, family, other = _nest(arms, start, by_size, given, self.n_arms)
+        leaf = np.zeros(self.n_arms, np.int64)
+        parent, capacity, extent, source = (np.empty(len(pairs) + 1, np.int64) for _ in range(4))
+        size, family, other = _fill_nest(arms, start, by_size, given, leaf, parent, capacity, extent, source)
         if family >= 0:
             raise MatroidError(
                 f"families[{family}] and families[{other}] cross: two families must be nested or disjoint"
             )
-        return leaf, parent, capacity
+        return leaf, parent[:size].copy(), capacity[:size].copy()
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_laminar(order, self._leaf, self._parent, self._capacity, limit)
@@ -196,3 +206,44 @@ class Laminar(CompiledMatroid):
     def __repr__(self) -> str:
         n_families = len(self._parent) - 1
         return f"Laminar(n_arms={self.n_arms}, n_families={n_families}, rank={self.rank})"
+
+
+def _random(arms: int, rank: int, seed: int) -> Laminar:
+    """Three levels: `rank` of all, about half as much again allowed over the blocks, half a block in a part.
+
+    Every level binds somewhere: a block could fill more than its share and a part more than its own. Nothing is random
+    here. O(K).
+    """
+    n_blocks = max(1, min(arms, round(rank / 3)))
+    allowed = -(-3 * rank // (2 * n_blocks))
+    families: list[tuple[IntArray, int]] = [(np.arange(arms, dtype=np.int64), rank)]
+    edges = np.searchsorted(blocks(arms, n_blocks), np.arange(n_blocks + 1))
+    for first, last in pairwise(edges):
+        members = np.arange(first, last, dtype=np.int64)
+        families.append((members, allowed))
+        if len(members) > 1:
+            part = blocks(len(members), min(4, len(members)))
+            families.extend((members[part == p], max(1, -(-allowed // 2))) for p in range(part[-1] + 1))
+    return Laminar(arms, families)
+
+
+def _family(one: Any) -> Any:
+    """``{ arms = [...], capacity = n }``, or ``[[...], n]``."""
+    if isinstance(one, dict):
+        if set(one) != {"arms", "capacity"}:
+            raise MatroidError(f"families: each has the keys arms and capacity, got {', '.join(one)}")
+        return one["arms"], one["capacity"]
+    return one
+
+
+def _from_toml(families: Any, arms: int) -> Laminar:
+    return Laminar(arms, [_family(one) for one in families])
+
+
+codec.register(
+    Laminar,
+    to_parts=lambda m: {"leaf": m._leaf, "parent": m._parent, "capacities": m._capacity},
+    from_parts=Laminar.from_tree,
+    random=_random,
+    from_toml=_from_toml,
+)

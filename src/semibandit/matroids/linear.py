@@ -11,9 +11,13 @@ import numpy as np
 
 from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
 from semibandit.matroids.validate import readonly, whole_number
+
+# Size of the entries of a random instance.
+_LARGEST_ENTRY = 5
 
 
 def _from_rows(vectors: Any) -> np.ndarray[Any, Any]:
@@ -194,3 +198,34 @@ class Linear(CompiledMatroid):
     def __repr__(self) -> str:
         field = "" if self.field is None else f", field={self.field}"
         return f"Linear(n_arms={self.n_arms}, dimension={self.dimension}{field}, rank={self.rank})"
+
+
+def _random(arms: int, rank: int, seed: int) -> Linear:
+    """Random vectors of small integers in `rank` dimensions, over the rationals. O(K * D)."""
+    rng = np.random.default_rng([seed, 3])
+    vectors = rng.integers(-_LARGEST_ENTRY, _LARGEST_ENTRY + 1, size=(arms, rank))
+    # A triangle with a nonzero diagonal, in random places, secures the rank.
+    places = rng.permutation(arms)[:rank]
+    triangle = np.triu(vectors[places], 1) + np.eye(rank, dtype=np.int64)
+    vectors[places] = triangle
+    return Linear(vectors)
+
+
+def _from_limbs(limbs: Any, dimension: int, field: int | None) -> Linear:
+    """The matroid of the integers whose limbs are given."""
+    table = limbs.reshape(len(limbs), dimension, -1).astype(object)
+    rows: Any = sum(table[:, :, j] * 2 ** (LIMB_BITS * j) for j in range(table.shape[2]))
+    return Linear(rows, field)
+
+
+def _from_toml(vectors: Any, field: int | None = None) -> Linear:
+    return Linear(vectors, field)
+
+
+codec.register(
+    Linear,
+    to_parts=lambda m: {"limbs": m._limbs, "dimension": m.dimension, "field": m.field},
+    from_parts=_from_limbs,
+    random=_random,
+    from_toml=_from_toml,
+)

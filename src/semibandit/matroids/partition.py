@@ -8,6 +8,7 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_partition, top_arms_per_group
 from semibandit.matroids.validate import in_range, inferred_size, integers, per_item, readonly
@@ -81,3 +82,26 @@ class Partition(CompiledMatroid):
 
     def __repr__(self) -> str:
         return f"Partition(n_arms={self.n_arms}, n_groups={self.n_groups}, rank={self.rank})"
+
+
+def blocks(n: int, parts: int) -> IntArray:
+    """`n` items in `parts` contiguous blocks whose sizes differ by at most one: the block of each item. O(n)."""
+    return np.arange(n, dtype=np.int64) * parts // n
+
+
+def _random(arms: int, rank: int, seed: int) -> Partition:
+    """`rank` groups of nearly equal size, one arm of each; nothing is random here. O(K)."""
+    return Partition(blocks(arms, rank), 1)
+
+
+def _from_toml(groups: Any, capacities: Any = 1) -> Partition:
+    return Partition(groups, capacities)
+
+
+codec.register(
+    Partition,
+    to_parts=lambda m: {"groups": m._group, "capacities": m._capacity},
+    from_parts=Partition,
+    random=_random,
+    from_toml=_from_toml,
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import distinct_neighbours, greedy_transversal
 from semibandit.matroids.validate import (
@@ -19,6 +20,9 @@ from semibandit.matroids.validate import (
     positive,
     readonly,
 )
+
+# Right nodes of an arm in a random instance.
+_DEGREE = 3
 
 
 class _Rows(NamedTuple):
@@ -119,3 +123,25 @@ class Transversal(CompiledMatroid):
 
     def __repr__(self) -> str:
         return f"Transversal(n_arms={self.n_arms}, n_right={self.n_right}, rank={self.rank})"
+
+
+def _random(arms: int, rank: int, seed: int) -> Transversal:
+    """`rank` right nodes; every arm may be matched to a few random ones (three at most). O(K)."""
+    rng = np.random.default_rng([seed, 2])
+    neighbours = rng.integers(0, rank, size=(arms, min(_DEGREE, rank)))
+    neighbours[rng.permutation(arms)[:rank], 0] = np.arange(rank)
+    return Transversal(neighbours, n_right=rank)
+
+
+def _from_toml(neighbours: Any, slots: int | None = None) -> Transversal:
+    return Transversal(neighbours, slots)
+
+
+codec.register(
+    Transversal,
+    to_parts=lambda m: {"indptr": m._indptr, "indices": m._indices, "n_right": m.n_right},
+    from_parts=Transversal.from_arrays,
+    random=_random,
+    from_toml=_from_toml,
+    words={"n_right": "slots"},
+)

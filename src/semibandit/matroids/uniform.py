@@ -8,6 +8,7 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
+from semibandit.matroids import codec
 from semibandit.matroids.base import Matroid
 from semibandit.matroids.greedy import top_arms
 from semibandit.matroids.validate import positive
@@ -75,3 +76,16 @@ class Uniform(Matroid):
 
     def __repr__(self) -> str:
         return f"Uniform(n_arms={self.n_arms}, rank={self._rank})"
+
+
+def _random(arms: int, rank: int, seed: int) -> Uniform:
+    """Any `rank` of the arms; nothing is random here."""
+    return Uniform(arms, rank)
+
+
+codec.register(
+    Uniform,
+    to_parts=lambda m: {"n_arms": m.n_arms, "rank": m.rank},
+    from_parts=Uniform,
+    random=_random,
+)

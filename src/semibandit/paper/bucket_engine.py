@@ -29,6 +29,7 @@ from semibandit.engines.base import CompiledEngine
 from semibandit.engines.kernels import implement_engine
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.matroids import Graphic, Laminar, Matroid, Transversal
+from semibandit.matroids.base import is_kind, kind_of
 from semibandit.paper.buckets import (
     FIRST,
     LAST,
@@ -49,7 +50,8 @@ from semibandit.paper.buckets import (
 )
 from semibandit.paper.check_buckets import check_buckets
 
-SERVES = ("laminar", "graphic", "transversal")
+_KINDS = (Laminar, Graphic, Transversal)
+SERVES = tuple(kind.name for kind in _KINDS)
 
 # Buckets cost memory whether they are used or not: about 80 bytes each.
 MAX_BUCKETS = 1_000_000
@@ -293,6 +295,11 @@ implement_engine(GraphicBuckets, _graphic_select, _bucket_touch)
 implement_engine(TransversalBuckets, _transversal_select, _bucket_touch)
 
 
+def serves(matroid: Matroid) -> bool:
+    """Whether `BucketEngine` serves `matroid`."""
+    return kind_of(matroid) in _KINDS
+
+
 class BucketEngine(CompiledEngine):
     """Greedy over buckets of arms with one dominating point. Records must hold bins, as `RoundedEngine` fills them.
 
@@ -309,14 +316,14 @@ class BucketEngine(CompiledEngine):
         buckets = new_buckets(self.n_arms, alpha_edges, beta_edges)
         shared = (self._recs, buckets, new_answer(matroid.rank), np.zeros(self.n_arms, dtype=np.uint8))
         self._state: Any
-        if isinstance(matroid, Laminar):
+        if is_kind(matroid, Laminar):
             used = np.zeros(len(matroid._capacity), dtype=np.int64)
             self._state = LaminarBuckets(*shared, matroid._leaf, matroid._parent, matroid._capacity, used)
-        elif isinstance(matroid, Graphic):
+        elif is_kind(matroid, Graphic):
             ends = np.ascontiguousarray(np.column_stack([matroid._tail, matroid._head]), dtype=np.int32)
             trees = (np.zeros(matroid.n_vertices, dtype=np.int32) for _ in range(3))
             self._state = GraphicBuckets(*shared, ends, *trees)
-        elif isinstance(matroid, Transversal):
+        elif is_kind(matroid, Transversal):
             scratch = (np.full(matroid.n_right, -1, dtype=np.int64) for _ in range(4))
             self._state = TransversalBuckets(*shared, matroid._indptr, matroid._indices, *scratch)
         else:

@@ -18,7 +18,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
-from semibandit.matroids.base import heaviest_first
+from semibandit.matroids.base import heaviest_first, is_kind
 from semibandit.paper.hitting_set import count_cells
 from semibandit.paper.rounding import count_bins
 
@@ -162,9 +162,9 @@ def exchange_partners(matroid: Matroid, means: Any) -> tuple[IntArray, IntArray]
 
 def _partners(matroid: Matroid, base: IntArray) -> tuple[IntArray, IntArray]:
     outside = _outside(matroid, base)
-    if isinstance(matroid, Uniform):
+    if is_kind(matroid, Uniform):
         return outside, np.full(outside.size, base[-1])
-    if isinstance(matroid, Partition):
+    if is_kind(matroid, Partition):
         # Every group fills its capacity in a base. Of repeated targets the last, so lightest, arm stays.
         lightest = np.full(matroid.n_groups, -1, dtype=np.int64)
         lightest[matroid._group[base]] = base

@@ -27,7 +27,7 @@ import json
 import os
 import struct
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,7 @@ import numpy as np
 
 from semibandit import __version__
 from semibandit.errors import FileError, ParameterError, SemibanditError
-from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-from semibandit.matroids.elimination import LIMB_BITS
+from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import Policy
 from semibandit.policies.costs import CostPolicy, minimize
 
@@ -176,46 +175,21 @@ def _rich(value: Any, arrays: Arrays) -> Any:
 # -- matroids --------------------------------------------------------------------------------------------
 
 
-def _linear_rows(limbs: Any, dimension: int) -> Any:
-    """The integers whose limbs are given, row by row."""
-    table = limbs.reshape(len(limbs), dimension, -1).astype(object)
-    return sum(table[:, :, j] * 2 ** (LIMB_BITS * j) for j in range(table.shape[2]))
-
-
-_TO: dict[type, Callable[[Any], dict[str, Any]]] = {
-    Uniform: lambda m: {"n_arms": m.n_arms, "rank": m.rank},
-    Partition: lambda m: {"groups": m._group, "capacities": m._capacity},
-    Laminar: lambda m: {"leaf": m._leaf, "parent": m._parent, "capacities": m._capacity},
-    Graphic: lambda m: {"edges": np.stack([m._tail, m._head], axis=1), "n_vertices": m.n_vertices},
-    Transversal: lambda m: {"indptr": m._indptr, "indices": m._indices, "n_right": m.n_right},
-    Linear: lambda m: {"limbs": m._limbs, "dimension": m.dimension, "field": m.field},
-}
-
-_FROM: dict[str, Callable[..., Matroid]] = {
-    "Uniform": Uniform,
-    "Partition": Partition,
-    "Laminar": Laminar.from_tree,
-    "Graphic": Graphic,
-    "Transversal": Transversal.from_arrays,
-    "Linear": lambda limbs, dimension, field: Linear(_linear_rows(limbs, dimension), field),
-}
-
-
 def _matroid_to(matroid: Matroid, arrays: Arrays) -> dict[str, Any]:
-    make = _TO.get(type(matroid))
-    if make is None:
-        known = ", ".join(_FROM)
+    row = codec.row_of(type(matroid))
+    if row is None:
+        known = ", ".join(codec.row(name).cls.__name__ for name in codec.names())
         raise ParameterError(
             f"a policy over a {type(matroid).__name__} cannot be saved: only {known} have a place in a file"
         )
-    return {"class": type(matroid).__name__, "parts": _plain(make(matroid), "matroid", arrays)}
+    return {"class": row.cls.__name__, "parts": _plain(row.to_parts(matroid), "matroid", arrays)}
 
 
 def _matroid_from(about: Mapping[str, Any], arrays: Arrays) -> Matroid:
-    make = _FROM.get(about["class"])
-    if make is None:
+    row = codec.row_of_saved(about["class"])
+    if row is None:
         raise FileError(f"holds a matroid {about['class']!r}, which this version does not know")
-    return make(**_rich(about["parts"], arrays))
+    return row.from_parts(**_rich(about["parts"], arrays))
 
 
 # -- bytes -----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import kernel
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid, Partition, Uniform
+from semibandit.matroids.base import kind_of
 from semibandit.policies.state import array_of
 
 
@@ -81,7 +82,7 @@ class RandomBase:
     def __init__(self, matroid: Matroid) -> None:
         self.matroid = matroid
         n = matroid.n_arms
-        self.pooled = type(matroid) in (Uniform, Partition)
+        self.pooled = kind_of(matroid) in (Uniform, Partition)
         if not self.pooled:
             self._present = np.ones(n, dtype=np.bool_)
             return

@@ -27,6 +27,7 @@ from semibandit.engines.graphic.state import (
     new_forest,
 )
 from semibandit.engines.kernels import implement_engine
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.engines.switch import IN_USE
 from semibandit.matroids import Graphic, Matroid
 
@@ -43,6 +44,14 @@ implement_engine(
 )
 
 
+@register_engine(
+    "adaptive",
+    serves=(Graphic,),
+    clocks=STAIRS,
+    cost="O(D) a quiet round, re-solving in busy ones; O(K) at a step of the clock",
+    why="challenger bounds in quiet rounds, re-solving in busy ones",
+    fast_from=8,
+)
 class GraphicAdaptiveEngine(CompiledEngine):
     """For a graphic matroid, challengers or a busy solver, whichever is cheaper at the time.
 

@@ -37,8 +37,9 @@ from semibandit.engines.kinetic.state import (
     new_state,
 )
 from semibandit.engines.kinetic.tournament import KEY_ALPHA, KEY_BETA, Tree, check_tree
+from semibandit.engines.registry import register_engine
 from semibandit.errors import ParameterError
-from semibandit.matroids import Matroid
+from semibandit.matroids import Matroid, Partition, Uniform
 
 implement_engine(
     KineticState,
@@ -52,6 +53,13 @@ implement_engine(
 )
 
 
+@register_engine(
+    "kinetic",
+    serves=(Uniform, Partition),
+    cost="O(D log D + s log K) a round for s exchanges",
+    why="kinetic tournaments are exact at every round and sublinear in K",
+    fast_from=8,
+)
 class KineticEngine(CompiledEngine):
     """Kinetic tournaments for uniform and partition matroids: CUCB's own decisions, sublinear in K.
 

@@ -77,6 +77,7 @@ from semibandit.engines.laminar.tree import (
     USED,
     new_tree,
 )
+from semibandit.engines.registry import register_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Laminar, Matroid
 
@@ -130,6 +131,13 @@ def _check_tree(tree: Any, lam: float) -> None:
     assert family[0, TOP] == len(link) - 1
 
 
+@register_engine(
+    "kinetic",
+    serves=(Laminar,),
+    cost="O(D log D + s log K) a round for s exchanges",
+    why="kinetic tournaments are exact at every round and sublinear in K",
+    fast_from=8,
+)
 class LaminarKineticEngine(CompiledEngine):
     """Nested kinetic tournaments for laminar matroids: CUCB's own decisions, sublinear in K.
 

@@ -13,10 +13,18 @@ from semibandit.engines.layers.counted_greedy import CountedGreedy
 from semibandit.engines.layers.layers import BASE_SLOT, Layers
 from semibandit.engines.layers.places import Places
 from semibandit.engines.layers.worth import LayersWorth
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 
 
+@register_engine(
+    "hot-cold",
+    clocks=STAIRS,
+    cost="independence tests a round do not grow with K; O(K) at a step of the clock",
+    why="only arms played lately and a few layers of the others are tested",
+    fast_from=300,
+)
 class HotColdEngine(Engine):
     """Greedy over hot arms and layers of cold ones: the number of independence tests a round does not grow with K.
 

@@ -8,9 +8,11 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.base import Engine
 from semibandit.engines.kernels import add_rewards, check_feedback
+from semibandit.engines.registry import register_engine
 from semibandit.engines.resolve.greedy import GreedyEngine
 from semibandit.engines.resolve.scan import ScanEngine
 from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
+from semibandit.matroids.base import kind_of
 
 
 class OracleEngine(Engine):
@@ -53,10 +55,12 @@ class OracleEngine(Engine):
         assert np.array_equal(~self._present, self._is_deleted(np.arange(self.n_arms)))
 
 
+@register_engine("resolve", cost="O(K) a round")
 def resolve_engine(matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> Engine:
     """The best linear-time re-solve for `matroid`: one pass, kept order, or the matroid's own greedy."""
-    if isinstance(matroid, (Uniform, Partition)):
+    kind = kind_of(matroid)
+    if kind in (Uniform, Partition):
         return ScanEngine(matroid, records)
-    if isinstance(matroid, (Laminar, Graphic, Transversal)):
+    if kind in (Laminar, Graphic, Transversal):
         return GreedyEngine(matroid, records)
     return OracleEngine(matroid, records)

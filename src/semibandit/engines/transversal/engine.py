@@ -8,6 +8,7 @@ import numpy.typing as npt
 from semibandit.compiled.handle import make_handle
 from semibandit.engines.base import CompiledEngine, bytes_of
 from semibandit.engines.order.two_runs import check_two_runs
+from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.engines.switch import IN_USE, check_switch, new_switch
 from semibandit.engines.transversal.adaptive import (
     CHALLENGERS,
@@ -29,6 +30,14 @@ def _transversal(matroid: Matroid, engine: str) -> Transversal:
     return matroid
 
 
+@register_engine(
+    "adaptive",
+    serves=(Transversal,),
+    clocks=STAIRS,
+    cost="O(D) a quiet round, re-solving in busy ones; O(K) at a step of the clock",
+    why="challenger bounds in quiet rounds, re-solving in busy ones",
+    fast_from=8,
+)
 class TransversalAdaptiveEngine(CompiledEngine):
     """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
 

@@ -12,6 +12,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Matroid
+from semibandit.matroids.base import is_kind
 from semibandit.matroids.validate import arm_weights, in_range, integers
 
 # Finite weights up to here are refused: engines mark by such a number what is not there.
@@ -235,10 +236,10 @@ def dynamic_base(matroid: Matroid, weights: Any, eta: float | None = None) -> Dy
         raise ParameterError(f"matroid = {matroid!r}: need a Matroid")
     if eta is not None:
         return RoundedBase(matroid, weights, eta)
-    if isinstance(matroid, (Uniform, Partition, Laminar)):
+    if is_kind(matroid, Uniform) or is_kind(matroid, Partition) or is_kind(matroid, Laminar):
         return DynamicLaminar(matroid, weights)
-    if isinstance(matroid, Graphic):
+    if is_kind(matroid, Graphic):
         return DynamicGraphic(matroid, weights)
-    if isinstance(matroid, Transversal):
+    if is_kind(matroid, Transversal):
         return DynamicTransversal(matroid, weights)
     return DynamicOracle(matroid, weights)

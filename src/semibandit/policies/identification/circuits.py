@@ -10,6 +10,7 @@ import numpy.typing as npt
 from semibandit.arms import IntArray
 from semibandit.compiled.jit import kernel
 from semibandit.matroids import Graphic, Matroid, Partition, Uniform
+from semibandit.matroids.base import is_kind
 
 BoolTable = npt.NDArray[np.bool_]
 
@@ -62,14 +63,13 @@ def exchange_table(matroid: Matroid, base: IntArray, arms: IntArray) -> tuple[Bo
     """
     table = np.zeros((matroid.n_arms, len(base)), dtype=np.bool_)
     outside = np.setdiff1d(arms, base, assume_unique=True)
-    kind = type(matroid)
-    if kind is Uniform:
+    if is_kind(matroid, Uniform):
         table[outside] = True
         return table, 0
-    if isinstance(matroid, Partition) and kind is Partition:
+    if is_kind(matroid, Partition):
         table[outside] = matroid._group[outside][:, None] == matroid._group[base][None, :]
         return table, 0
-    if isinstance(matroid, Graphic) and kind is Graphic:
+    if is_kind(matroid, Graphic):
         forest = _root_forest(matroid, base)
         _tree_paths(np.array(matroid._tail), np.array(matroid._head), outside, *forest, table)
         return table, 0

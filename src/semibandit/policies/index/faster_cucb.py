@@ -14,7 +14,7 @@ from semibandit.engines.clock import new_clock, tick
 from semibandit.engines.registry import choose
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.paper.bucket_engine import MAX_BUCKETS, SERVES, BucketEngine
+from semibandit.paper.bucket_engine import MAX_BUCKETS, SERVES, BucketEngine, serves
 from semibandit.paper.hitting_set import HittingSet
 from semibandit.paper.rounded_engine import (
     BY_QUERY,
@@ -164,7 +164,7 @@ class FasterCUCB(RecordPolicy):
             raise ParameterError(f"engine = {engine!r} is not known: one of {names}")
         rules = new_rules(self.bounds, self.epsilon, self.method)
         n_buckets = rules.alpha.edges.size * rules.beta.edges.size
-        can_bucket = self.method == "lazy" and self.matroid.name in SERVES and n_buckets <= MAX_BUCKETS
+        can_bucket = self.method == "lazy" and serves(self.matroid) and n_buckets <= MAX_BUCKETS
         why = f"arms share at most {n_buckets:,} points"
         # Directions change as rarely as the steps of a staircase, cells nearly every round.
         clock = "staircase" if self.method == "directions" else "exact"

@@ -11,6 +11,7 @@ from semibandit.compiled.random import new_state
 from semibandit.engines.kernels import add_rewards
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
+from semibandit.matroids.base import kind_of
 from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.grouped_round import binarise, draw_round
@@ -111,7 +112,7 @@ class CTS(CountingPolicy):
         self.reseed(self.seed)
 
     def _choose(self, sampler: str) -> tuple[str, str]:
-        fits = type(self.matroid) in (Uniform, Partition)
+        fits = kind_of(self.matroid) in (Uniform, Partition)
         if sampler == "grouped" and not fits:
             raise ParameterError(
                 f"sampler = 'grouped' serves uniform and partition matroids, not {self.matroid.name}; "
