@@ -27,7 +27,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.environments import Environment
 from semibandit.errors import FileError, MissingExtraError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
-from semibandit.policies.base import Policy, check_reward_range
+from semibandit.policies.base import Policy
 
 MATCHES = ("arms", "base")
 _SHOWN = 5
@@ -84,7 +84,7 @@ def read_log(
     """
     if bad not in ("reject", "skip"):
         raise ParameterError(f"bad = {bad!r} is not known: 'reject' or 'skip'")
-    low, high = check_reward_range(reward_range)
+    low, high = as_range(reward_range)
     columns = _columns(Path(path))
     n = len(columns["arm"])
     why = np.full(n, "", dtype=object)
