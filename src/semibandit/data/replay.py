@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_range
 from semibandit.environments import Environment
 from semibandit.errors import FileError, MissingExtraError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform

@@ -33,7 +33,7 @@ def random_rounds(draws: Any) -> Any:
     """The class of states of `Random` whose random bases come from a state of class `draws`."""
     made: Any = NamedTuple(f"Random_{draws.__name__}", [("draws", draws), ("rng", Words1)])  # type: ignore[misc]
     made.__module__ = __name__
-    implement_rounds(made, select=_random_select, learn=count_rewards, touches=False)
+    implement_rounds(made, select=_random_select, learn=count_rewards, touches="nothing")
     return made
 
 
@@ -163,7 +163,7 @@ def epsilon_rounds(draws: Any) -> Any:
     fields = [("draws", draws), ("rng", Words1), ("epsilon", Number), ("decay", Number)]
     made: Any = NamedTuple(f"Epsilon_{draws.__name__}", fields)  # type: ignore[misc]
     made.__module__ = __name__
-    implement_rounds(made, select=_epsilon_select, learn=count_rewards)
+    implement_rounds(made, select=_epsilon_select, learn=count_rewards, touches="any")
     return made
 
 
@@ -288,7 +288,7 @@ def count_aside(own, engine, arms, rewards, n):
         add_reward(own.recs, arms[j], rewards[j])
 
 
-implement_rounds(KnownRounds, prepare=_known_prepare, learn=count_aside, touches=False)
+implement_rounds(KnownRounds, prepare=_known_prepare, learn=count_aside, touches="nothing")
 
 
 @register(cost="O(D) a round", guarantee="no regret: it is told the means", reference="folklore")

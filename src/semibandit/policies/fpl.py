@@ -98,17 +98,22 @@ def _drawn_again(own, arms, n, draw):
 def _perturbed_select(own, engine, t, out):
     """The best base of perturbed weights, and the weights of its feedback by drawing until all arms came up again."""
     eta, cap = learning_rate(own, t), most_draws(own, t)
-    perturb(own, engine, eta)
-    n = engine_select(engine, 0.0, out)
-    left = _wait_for(own, out, n, cap)
-    for draw in range(1, cap + 1):
+    played = left = 0
+    for draw in range(cap + 1):
         perturb(own, engine, eta)
-        left -= _drawn_again(own, own.again, engine_select(engine, 0.0, own.again), draw)
+        # In one place, so that the engine is compiled into it once.
+        n = engine_select(engine, 0.0, own.again)
+        if draw > 0:
+            left -= _drawn_again(own, own.again, n, draw)
+        else:
+            for j in range(n):
+                out[j] = own.again[j]
+            played = left = _wait_for(own, out, n, cap)
         if left == 0:
-            return n
-    for j in range(n):
+            break
+    for j in range(played):
         own.waiting[out[j]] = False
-    return n
+    return played
 
 
 @inline_kernel
@@ -119,7 +124,7 @@ def _perturbed_learn(own, engine, arms, rewards, n):
         own.losses[arm] += own.weights[arm] * ((own.high - rewards[j]) / (own.high - own.low))
 
 
-implement_rounds(PerturbedRounds, select=_perturbed_select, learn=_perturbed_learn, touches=False)
+implement_rounds(PerturbedRounds, select=_perturbed_select, learn=_perturbed_learn, touches="nothing")
 
 
 @register(

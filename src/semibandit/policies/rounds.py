@@ -28,6 +28,7 @@ from semibandit.engines.kernels import (
     check_feedback,
     engine_select,
     engine_touch_answer,
+    engine_touch_many,
     implement_engine,
 )
 from semibandit.engines.resolve.scan import sort_ids as sort_ids
@@ -56,7 +57,7 @@ def policy_learn(own: Any, engine: Any, arms: Any, rewards: Any, n: int) -> None
 
 @generic
 def policy_update(own: Any, engine: Any, arms: Any, rewards: Any, n: int) -> None:
-    """Learn the rewards of ``arms[:n]``, the last answer, and tell the engine."""
+    """Learn the rewards of ``arms[:n]``, the arms just played, and tell the engine."""
 
 
 @inline_kernel
@@ -68,9 +69,15 @@ def _prepared_select(own, engine, t, out):
 
 
 @inline_kernel
-def _learn_and_touch(own, engine, arms, rewards, n):
+def _learn_and_touch_answer(own, engine, arms, rewards, n):
     policy_learn(own, engine, arms, rewards, n)
     engine_touch_answer(engine, arms, n)
+
+
+@inline_kernel
+def _learn_and_touch(own, engine, arms, rewards, n):
+    policy_learn(own, engine, arms, rewards, n)
+    engine_touch_many(engine, arms[:n])
 
 
 def implement_rounds(
@@ -79,17 +86,19 @@ def implement_rounds(
     learn: Kernel,
     prepare: Kernel | None = None,
     select: Kernel | None = None,
-    touches: bool = True,
+    touches: str = "answer",
 ) -> None:
     """Tell which kernels play the rounds of policies whose own state is a `state_class`.
 
-    `prepare` or `select` or both, see above. `touches`: whether what `learn` changes is in the engine's records.
+    `prepare` or `select` or both, see above. `touches`: what `learn` changes in the engine's records, ``"answer"`` if
+    arms that are played are always the engine's last answer, ``"any"`` if they need not be, or ``"nothing"``.
     """
+    updates = {"answer": _learn_and_touch_answer, "any": _learn_and_touch, "nothing": learn}
     if prepare is not None:
         implement(policy_prepare, state_class, prepare)
     implement(policy_select, state_class, _prepared_select if select is None else select)
     implement(policy_learn, state_class, learn)
-    implement(policy_update, state_class, _learn_and_touch if touches else learn)
+    implement(policy_update, state_class, updates[touches])
 
 
 class CompiledRounds:

@@ -124,7 +124,7 @@ def _leader_select(own, engine, t, out):
     return n
 
 
-implement_rounds(LeaderRounds, select=_leader_select, learn=count_rewards, touches=False)
+implement_rounds(LeaderRounds, select=_leader_select, learn=count_rewards, touches="nothing")
 
 
 @register(

@@ -201,27 +201,38 @@ def _index_prepare(own, engine, t):
 
 
 @kernel
+def _settle(own, engine, arms, level, tries):
+    """Replace bounds of `arms` by indices, all bounds after too many tries; whether none was another number."""
+    if tries == _TRIES:
+        for arm in range(engine.recs.shape[0]):
+            if own.exact_at[arm] != level:
+                _write_index(own, engine, arm)
+        return False
+    settled = True
+    for j in range(arms.shape[0]):
+        if own.exact_at[arms[j]] != level and _write_index(own, engine, arms[j]):
+            settled = False
+    return settled
+
+
+@kernel
 def _index_select(own, engine, t, out):
     """The best base by index. Under the exact clock expected to compute the indices of a few times D arms."""
     level = _level_of_round(own, t)
-    if own.bound.shape[0] == 0:
-        return engine_select(engine, write_indices(own, engine, level), out)
-    if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
-        _write_bounds(own, engine, level)
-    _follow_level(own, engine, level, out.shape[0])
-    query = float(own.meta[WRITTEN])
-    for _ in range(_TRIES):
-        n = engine_select(engine, query, out)
-        settled = True
-        for j in range(n):
-            if own.exact_at[out[j]] != level and _write_index(own, engine, out[j]):
-                settled = False
-        if settled:
+    bounded = own.bound.shape[0] > 0
+    if not bounded:
+        write_indices(own, engine, level)
+    else:
+        if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
+            _write_bounds(own, engine, level)
+        _follow_level(own, engine, level, out.shape[0])
+    tries = 0
+    while True:
+        # In one place, so that the engine is compiled into it once.
+        n = engine_select(engine, float(own.meta[WRITTEN]), out)
+        tries += 1
+        if not bounded or _settle(own, engine, out[:n], level, tries):
             return n
-    for arm in range(engine.recs.shape[0]):
-        if own.exact_at[arm] != level:
-            _write_index(own, engine, arm)
-    return engine_select(engine, query, out)
 
 
 @inline_kernel

@@ -75,7 +75,7 @@ def _plain_learn(own, engine, arms, rewards, n):
             own.arm[arm, LOSSES - is_success(own.rng, rewards[j], own.low, own.span)] += 1
 
 
-implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touches=False)
+implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touches="nothing")
 
 
 # -- grouped -----------------------------------------------------------------------------------------------------
@@ -136,4 +136,4 @@ def _grouped_learn(own, engine, arms, rewards, n):
     move_waiting(own)
 
 
-implement_rounds(GroupedRounds, select=_grouped_select, learn=_grouped_learn, touches=False)
+implement_rounds(GroupedRounds, select=_grouped_select, learn=_grouped_learn, touches="nothing")
