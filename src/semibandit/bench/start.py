@@ -42,11 +42,15 @@ class Start:
 
     def cucb(self, engine: str = "auto") -> CUCB:
         """CUCB with `engine` in this state. O(K)."""
-        return self._load(CUCB(self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine=engine))
+        return self._load(
+            CUCB(self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine=engine)
+        )
 
     def cucb_around(self, make: Any) -> CUCB:
         """CUCB in this state around the engine that ``make(matroid, records)`` gives. O(K)."""
-        policy = CUCB(self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine="resolve")
+        policy = CUCB(
+            self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine="resolve"
+        )
         policy.records[:] = self.records
         engine: Engine = make(self.env.matroid, policy.records)
         policy._engine = engine

@@ -40,7 +40,7 @@ _NEWTON = 60
 
 # How far above the level bounds are computed, how often the engine is asked with better bounds before all indices are
 # computed, and how many arms for each arm played keep their index from round to round.
-_ABOVE, _TRIES, _KEEP = 0.03, 8, 4
+_ABOVE, _TRIES, _KEEP = 0.01, 8, 4
 
 
 class IndexRounds(NamedTuple):

@@ -158,7 +158,15 @@ class CTS(Randomness, CountingPolicy):
             posterior = POSTERIORS.index(self.posterior)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
         pools = np.flatnonzero(self._capacity > 0).astype(np.int64)
-        parts: Any = (self._groups, self._rng, pools, self._capacity, *self._scratch, *self._waiting, self._meta)
+        parts: Any = (
+            self._groups,
+            self._rng,
+            pools,
+            self._capacity,
+            *self._scratch,
+            *self._waiting,
+            self._meta,
+        )
         return GroupedRounds(low, high - low, *parts)
 
     def _engine_state(self) -> Any:
