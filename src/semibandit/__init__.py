@@ -19,18 +19,6 @@ _EXPORTS: dict[str, str] = {
     "Graphic": "semibandit.matroids",
     "Transversal": "semibandit.matroids",
     "Linear": "semibandit.matroids",
-    "CUCB": "semibandit.policies",
-    "FasterCUCB": "semibandit.policies",
-    "KLOSM": "semibandit.policies",
-    "SlidingWindowCUCB": "semibandit.policies",
-    "DiscountedCUCB": "semibandit.policies",
-    "CTS": "semibandit.policies",
-    "FPL": "semibandit.policies",
-    "MAUB": "semibandit.policies",
-    "Random": "semibandit.policies",
-    "Greedy": "semibandit.policies",
-    "EpsilonGreedy": "semibandit.policies",
-    "Oracle": "semibandit.policies",
     "CLUCB": "semibandit.policies",
     "IdentificationResult": "semibandit.policies",
     "identify": "semibandit.policies",
@@ -113,15 +101,27 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
-    if module is None:
-        raise AttributeError(f"module 'semibandit' has no attribute {name!r}")
-    value = getattr(import_module(module), name)
+    if module is not None:
+        value = getattr(import_module(module), name)
+    else:
+        value = _policy(name)
     globals()[name] = value
     return value
 
 
+def _policy(name: str) -> Any:
+    """A policy class of the catalogue by its name."""
+    if name[:1].isupper():
+        from semibandit.policies.catalogue import policy_class
+
+        found = policy_class(name)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'semibandit' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_EXPORTS])
+    return sorted({*globals(), *_EXPORTS, *__all__})
 
 
 if TYPE_CHECKING:

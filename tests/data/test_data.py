@@ -21,7 +21,7 @@ def need(name):
 def plays(found, rounds=30):
     env = found.env
     assert len(found.labels) == env.n_arms == len(set(range(env.n_arms)))
-    policy = sb.CUCB(env.matroid, env.reward_range, clock="auto")
+    policy = sb.CUCB(env.matroid, reward_range=env.reward_range, clock="auto")
     if env.objective == "min":
         policy = sb.minimize(policy)
     result = sb.simulate(policy, env, rounds)

@@ -256,12 +256,12 @@ def test_drawing_together_is_drawing_arm_by_arm(name: str) -> None:
 
 def test_all_environments_share_one_compiled_signature() -> None:
     Bernoulli(Uniform(6, 3), MEANS).draw([0])
-    before = set(draw_many.signatures)
+    before = set(draw_many.dispatcher.signatures)
     for make in BUILT_IN.values():
         env = make(Uniform(6, 3))
         env.draw(env.optimal_base)
         env.draw(np.array([1, 2], dtype=np.int32), np.int64(7))
-    assert set(draw_many.signatures) == before
+    assert set(draw_many.dispatcher.signatures) == before
 
 
 def test_an_arm_named_twice_is_pulled_twice() -> None:

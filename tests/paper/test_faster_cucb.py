@@ -39,11 +39,12 @@ def test_contract(kind):
         for method in ("lazy", "directions"):
             for engine in ways(matroid, method):
                 check_policy(
-                    lambda m=matroid, k=method, e=engine: FasterCUCB(m, 200, method=k, engine=e), rounds=20
+                    lambda m=matroid, k=method, e=engine: FasterCUCB(m, horizon=200, method=k, engine=e),
+                    rounds=20,
                 )
-    check_policy(lambda: FasterCUCB(matroid, 20), rounds=24)  # and beyond the horizon
+    check_policy(lambda: FasterCUCB(matroid, horizon=20), rounds=24)  # and beyond the horizon
     tiny, _ = RANDOM[kind](rng, 3)
-    check_policy(lambda: FasterCUCB(tiny, 6, reward_range=(0.6, 1.0), method="cells"), rounds=8)
+    check_policy(lambda: FasterCUCB(tiny, horizon=6, reward_range=(0.6, 1.0), method="cells"), rounds=8)
 
 
 def feed(rng, policies, naive, arms, values):
@@ -65,7 +66,7 @@ def test_decisions_are_those_of_the_paper_word_for_word(kind, reward_range):
         matroid, independent = RANDOM[kind](rng, int(rng.integers(3, 10)))
         naive = NaiveFasterCUCB(matroid.n_arms, independent, horizon, low, high, alpha_lb=alpha_lb)
         policies = [
-            FasterCUCB(matroid, horizon, reward_range=reward_range, engine=engine, alpha_lb=alpha_lb)
+            FasterCUCB(matroid, horizon=horizon, reward_range=reward_range, engine=engine, alpha_lb=alpha_lb)
             for engine in ways(matroid, "lazy")
         ]
         values = [low, 0.5 * (low + high), high]
@@ -92,8 +93,8 @@ def test_all_cells_at_once_decide_as_lazy_cells_do():
     for kind in CLASSES:
         rng = np.random.default_rng(3)
         matroid, _ = RANDOM[kind](rng, 5)
-        lazy = FasterCUCB(matroid, 8, reward_range=(0.7, 1.0))
-        cells = FasterCUCB(matroid, 8, reward_range=(0.7, 1.0), method="cells")
+        lazy = FasterCUCB(matroid, horizon=8, reward_range=(0.7, 1.0))
+        cells = FasterCUCB(matroid, horizon=8, reward_range=(0.7, 1.0), method="cells")
         assert cells.describe()["instances"] == cells.describe()["cells"] > 50
         for _ in range(12):  # four rounds beyond the horizon
             arms = lazy.select()
@@ -113,7 +114,7 @@ def test_compiled_and_stepwise_paths_play_the_same_arms(kind, method):
     for env in (sb.Bernoulli(matroid, means, seed=4), sb.Beta(matroid, means, seed=4)):
         runs = []
         for path in ("compiled", "stepwise"):
-            policy = FasterCUCB(matroid, 300, method=method)
+            policy = FasterCUCB(matroid, horizon=300, method=method)
             runs.append(sb.simulate(policy, env.clone(), 350, path=path, record_arms=True))
             assert runs[-1].path == path and policy.t == 350 and policy.beyond_horizon
             policy._engine._check()
@@ -130,14 +131,14 @@ def test_rounds_that_share_a_cell(kind):
     runs = []
     env = sb.UniformNoise(matroid, np.linspace(0.2, 0.8, 24), 0.2, reward_range=(0.1, 1.0), seed=6)
     for path in ("compiled", "stepwise"):
-        policy = FasterCUCB(matroid, 10**6, reward_range=(0.1, 1.0))
+        policy = FasterCUCB(matroid, horizon=10**6, reward_range=(0.1, 1.0))
         policy._t = 900_000
         runs.append(sb.simulate(policy, env.clone(), 300, path=path, record_arms=True).arms)
         assert policy.describe()["cells_visited"] < 30
     assert np.array_equal(*runs)
     rounding = Rounding(policy.bounds, policy.epsilon)
     hitting = HittingSet(rounding)
-    policy = FasterCUCB(matroid, 10**6, reward_range=(0.1, 1.0))
+    policy = FasterCUCB(matroid, horizon=10**6, reward_range=(0.1, 1.0))
     policy._t = 900_000
     world = env.clone()
     for arms in runs[0]:
@@ -155,7 +156,7 @@ def test_rounds_that_share_a_cell(kind):
 def test_both_paths_may_alternate_and_clones_go_on_alike():
     matroid = sb.Uniform(300, 4)
     env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, 300), seed=1)
-    mixed, plain = FasterCUCB(matroid, 2000), FasterCUCB(matroid, 2000)
+    mixed, plain = FasterCUCB(matroid, horizon=2000), FasterCUCB(matroid, horizon=2000)
     world = env.clone()
     for n, path in [(150, "stepwise"), (300, "compiled"), (20, "stepwise"), (400, "compiled")]:
         sb.simulate(mixed, world, n, path=path)
@@ -195,7 +196,7 @@ def test_lemma_gt_property_holds_on_played_bases(kind):
         while matroid.rank > 4 or len(matroid.loops) > 3:
             matroid, independent = RANDOM[kind](rng, 9)
         naive = NaiveFasterCUCB(matroid.n_arms, independent, horizon, 0.4, 1.0)
-        policy = FasterCUCB(matroid, horizon, reward_range=(0.4, 1.0))
+        policy = FasterCUCB(matroid, horizon=horizon, reward_range=(0.4, 1.0))
         means = rng.uniform(0.5, 0.9, matroid.n_arms)
         optimum = matroid.max_weight_base(means).tolist()
         eta = naive.epsilon / 3
@@ -243,7 +244,7 @@ def test_the_theorem_bounds_the_measured_regret(kind):
             regret = []
             for seed in range(8):
                 env = sb.UniformNoise(matroid, means, 0.2, reward_range=(0.2, 1.0), seed=seed)
-                policy = FasterCUCB(matroid, horizon, reward_range=(0.2, 1.0))
+                policy = FasterCUCB(matroid, horizon=horizon, reward_range=(0.2, 1.0))
                 regret.append(sb.simulate(policy, env, horizon).regret[-1])
             assert horizon > theory.burn_in(matroid, means)
             bound = theory.regret_bound(matroid, means, horizon, reward_range=(0.2, 1.0))
@@ -252,7 +253,7 @@ def test_the_theorem_bounds_the_measured_regret(kind):
 
 def test_an_arm_whose_bin_did_not_change_is_not_touched():
     matroid = sb.Uniform(500, 3)
-    policy = FasterCUCB(matroid, 10**5, reward_range=(0.1, 1.0))
+    policy = FasterCUCB(matroid, horizon=10**5, reward_range=(0.1, 1.0))
     counts, rounded = policy._engine.progress.counts, policy._engine.inner.records
     policy.update([7] * 2000, [0.5] * 2000)
     before, moves = rounded.copy(), int(counts[MOVES])
@@ -269,7 +270,7 @@ def test_an_arm_whose_bin_did_not_change_is_not_touched():
 
 def test_loops_are_never_waited_for_and_a_round_covers_many_unpulled_arms():
     matroid = sb.Graphic([(0, 0), (0, 1), (1, 2), (2, 2), (0, 2), (2, 3)])
-    policy = FasterCUCB(matroid, 50)
+    policy = FasterCUCB(matroid, horizon=50)
     for _ in range(2):
         arms = policy.select()
         policy.update(arms, [0.5] * len(arms))
@@ -280,7 +281,7 @@ def test_loops_are_never_waited_for_and_a_round_covers_many_unpulled_arms():
 def test_beyond_the_horizon_decisions_are_cucbs():
     rng = np.random.default_rng(4)
     matroid = sb.Partition(rng.integers(0, 4, 60), 2)
-    policy, cucb = FasterCUCB(matroid, 40), sb.CUCB(matroid)
+    policy, cucb = FasterCUCB(matroid, horizon=40), sb.CUCB(matroid)
     policy.delete([3])
     cucb.delete([3])
     for t in range(120):
@@ -299,7 +300,7 @@ def test_beyond_the_horizon_decisions_are_cucbs():
 
 
 def test_a_range_that_touches_zero():
-    policy = FasterCUCB(sb.Uniform(3, 1), 100)
+    policy = FasterCUCB(sb.Uniform(3, 1), horizon=100)
     assert policy.bounds == ((0.01, 1.0), (0.1, 1.0))
     policy.update([0, 0, 1, 1], [0.0, 0.0, 0.0, 0.002])
     alpha = policy._engine.inner._recs[:, 2]
@@ -307,18 +308,18 @@ def test_a_range_that_touches_zero():
     assert alpha[0] == 0.0, "zero has a bin of its own"
     assert alpha[1] == 0.01 * growth, "a smaller positive mean counts as alpha_lb (1 + eta)"
     assert alpha[2] == np.inf
-    coarse = FasterCUCB(sb.Uniform(3, 1), 100, alpha_lb=0.25)
+    coarse = FasterCUCB(sb.Uniform(3, 1), horizon=100, alpha_lb=0.25)
     assert coarse.bounds[0] == (0.25, 1.0) and coarse.describe()["cells"] < policy.describe()["cells"]
     # rewards of 0 and b only: no mean lies strictly between 0 and b / T
     assert min(1.0 / n for n in range(1, 101)) >= policy.bounds[0][0]
     with pytest.raises(ParameterError, match="alpha_lb"):
-        FasterCUCB(sb.Uniform(3, 1), 100, alpha_lb=0.0)
+        FasterCUCB(sb.Uniform(3, 1), horizon=100, alpha_lb=0.0)
     with pytest.raises(ParameterError, match="alpha_lb"):
-        FasterCUCB(sb.Uniform(3, 1), 100, reward_range=(0.2, 1.0), alpha_lb=0.1)
+        FasterCUCB(sb.Uniform(3, 1), horizon=100, reward_range=(0.2, 1.0), alpha_lb=0.1)
 
 
 def test_more_feedback_than_the_horizon_counts_as_the_horizon():
-    policy = FasterCUCB(sb.Uniform(2, 1), 50, reward_range=(0.1, 1.0))
+    policy = FasterCUCB(sb.Uniform(2, 1), horizon=50, reward_range=(0.1, 1.0))
     policy.update([0] * 500, [0.5] * 500)
     growth = 1.0 + policy.epsilon / 3
     assert policy._engine.inner._recs[0, 3] == pytest.approx(growth / math.sqrt(50))
@@ -330,7 +331,7 @@ def test_a_ground_set_that_grows():
     rng = np.random.default_rng(0)
     small, large = sb.Uniform(6, 2), sb.Uniform(12, 2)
     for kwargs in ({}, {"engine": "dynamic"}, {"method": "directions"}):
-        policy = FasterCUCB(small, 100, **kwargs)
+        policy = FasterCUCB(small, horizon=100, **kwargs)
         for _ in range(20):
             arms = policy.select()
             policy.update(arms, rng.random(2))
@@ -353,10 +354,12 @@ def test_a_ground_set_that_grows():
 
 def test_auto_takes_resolving_where_it_is_cheaper():
     """The paper: use CUCB where FasterCUCB would cost more per round. Decisions stay those of the rounding."""
-    assert FasterCUCB(sb.Uniform(6, 3), 1000).engine == "resolve"
-    assert FasterCUCB(sb.Uniform(2000, 3), 1000).engine == "kinetic"
-    assert FasterCUCB(sb.Graphic([(i, j) for i in range(9) for j in range(i)]), 1000).engine == "buckets"
-    finer = FasterCUCB(sb.Uniform(2000, 3), 10**6, m=3)
+    assert FasterCUCB(sb.Uniform(6, 3), horizon=1000).engine == "resolve"
+    assert FasterCUCB(sb.Uniform(2000, 3), horizon=1000).engine == "kinetic"
+    assert (
+        FasterCUCB(sb.Graphic([(i, j) for i in range(9) for j in range(i)]), horizon=1000).engine == "buckets"
+    )
+    finer = FasterCUCB(sb.Uniform(2000, 3), horizon=10**6, m=3)
     assert "its own direction" in finer.describe()["why"]
     assert finer.select().tolist() == [0, 1, 2]
 

@@ -35,7 +35,7 @@ def test_regret_beside_cucbs(kind, gap, capsys):
     env = sb.UniformNoise(matroid, means, 0.3, reward_range=(0.1, 1.0), seed=0)
     horizon = 50_000
     policies = {
-        "faster": FasterCUCB(matroid, horizon, reward_range=(0.1, 1.0)),
+        "faster": FasterCUCB(matroid, horizon=horizon, reward_range=(0.1, 1.0)),
         "cucb": sb.CUCB(matroid, reward_range=(0.1, 1.0)),
     }
     result = sb.compare(policies, env, horizon, repeats=20, seed=3)
@@ -59,7 +59,7 @@ def test_the_papers_own_settings_run_in_seconds(matroid, horizon):
     matroid = matroid()
     means = np.random.default_rng(1).uniform(0.2, 0.9, matroid.n_arms)
     env = sb.UniformNoise(matroid, means, 0.2, reward_range=(0.1, 1.0), seed=0)
-    policy = FasterCUCB(matroid, horizon, reward_range=(0.1, 1.0))
+    policy = FasterCUCB(matroid, horizon=horizon, reward_range=(0.1, 1.0))
     sb.simulate(policy.clone(), env.clone(), 10)
     begin = time.process_time()
     result = sb.simulate(policy, env, horizon)

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import semibandit as sb
+from semibandit.compiled.random import new_state
 from semibandit.engines import ENGINES
 from semibandit.policies.random_base import RandomBase
 from semibandit.testing import check_policy
@@ -19,7 +20,7 @@ from support.random_matroids import RANDOM
 def makers(matroid):
     means = np.linspace(0.9, 0.1, matroid.n_arms)
     yield lambda: sb.Random(matroid, seed=3)
-    yield lambda: sb.Oracle(matroid, means)
+    yield lambda: sb.Oracle(matroid, means=means)
     yield lambda: sb.EpsilonGreedy(matroid, decay=5.0, seed=4)
     for engine in ("auto", *(name for name, spec in ENGINES.items() if spec.fits(matroid, "staircase"))):
         yield lambda e=engine: sb.Greedy(matroid, engine=e)
@@ -83,12 +84,12 @@ def test_every_base_is_equally_likely(matroid, gone):
 def test_pools_keep_track_of_arms_that_come_and_go(kind):
     rng = np.random.default_rng(1)
     matroid, _ = RANDOM[kind](rng, 9)
-    draws, present = RandomBase(matroid), np.ones(9, dtype=bool)
+    draws, present, words = RandomBase(matroid), np.ones(9, dtype=bool), new_state(2)
     for _ in range(200):
         k = int(rng.integers(9))
         (draws.remove if present[k] else draws.restore)(np.array([k]))
         present[k] = not present[k]
-        arms = draws.draw(rng)
+        arms = draws.draw(words)
         assert present[arms].all() and matroid.is_independent(arms)
         assert len(arms) == len(matroid._greedy(np.flatnonzero(present)))
         draws._check(present)
@@ -124,7 +125,7 @@ def test_the_order_of_regret():
     means = np.linspace(0.1, 0.9, 50)
     env = sb.Bernoulli(matroid, means, seed=1)
     policies = [
-        sb.Oracle(matroid, means),
+        sb.Oracle(matroid, means=means),
         sb.EpsilonGreedy(matroid, decay=100, seed=1),
         sb.Random(matroid),
     ]
@@ -142,8 +143,8 @@ def test_the_order_of_regret():
         (lambda m: sb.Greedy(m, engine="steam"), "steam"),
         (lambda m: sb.Random(m, seed=-1), "seed"),
         (lambda m: sb.Oracle(m), "means"),
-        (lambda m: sb.Oracle(m, [0.5]), "means"),
-        (lambda m: sb.Oracle(m, [0.5, np.nan, 0.1]), "means"),
+        (lambda m: sb.Oracle(m, means=[0.5]), "means"),
+        (lambda m: sb.Oracle(m, means=[0.5, np.nan, 0.1]), "means"),
     ],
 )
 def test_bad_parameters_are_named(make, words):

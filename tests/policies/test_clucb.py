@@ -26,7 +26,7 @@ def test_every_sample_equals_the_naive_one(kind, stair):
         matroid, independent = RANDOM[kind](rng, n)
         naive = NaiveCLUCB(n, independent, 0.2, stair=stair)
         searches = [
-            sb.CLUCB(matroid, 0.2, engine=name, clock=clock, step=stair or 0.01)
+            sb.CLUCB(matroid, delta=0.2, engine=name, clock=clock, step=stair or 0.01)
             for name in engines_for(matroid, clock)
         ]
         means = rng.random(n)
@@ -89,14 +89,14 @@ def test_many_arms_take_no_pass_over_all_of_them():
     matroid = sb.Uniform(n, 3)
     means = np.full(n, 0.1)
     means[[5, 77, 19_000]] = 0.9
-    search = sb.CLUCB(matroid, 0.1)
+    search = sb.CLUCB(matroid, delta=0.1)
     assert search.engine == "kinetic"
     search.update(np.arange(n), np.tile(means, 1))
     for _ in range(200):
         arm = search.next_arm()
         search.update(arm, means[arm])
     search._check()
-    slow = sb.CLUCB(matroid, 0.1, engine="resolve")
+    slow = sb.CLUCB(matroid, delta=0.1, engine="resolve")
     slow.update(np.arange(n), means)
     for _ in range(200):
         arm = slow.next_arm()

@@ -60,8 +60,8 @@ def test_it_learns_and_is_simulated():
     assert env.optimal_base.tolist() == [0, 2, 3]
     runs = sb.compare(
         {
-            "cucb": sb.minimize(sb.CUCB(matroid, (0.0, 10.0))),
-            "kl": sb.minimize(sb.KLOSM(matroid, (0.0, 10.0))),
+            "cucb": sb.minimize(sb.CUCB(matroid, reward_range=(0.0, 10.0))),
+            "kl": sb.minimize(sb.KLOSM(matroid, reward_range=(0.0, 10.0))),
         },
         env,
         3000,

@@ -127,7 +127,7 @@ def test_the_level_is_found_and_most_groups_are_skipped():
         ("listed", lambda a: a.__setitem__(0, a[1])),
         ("free", lambda a: a.__setitem__(slice(None), 10**6)),
         ("level", lambda a: a.__setitem__(0, 2.0)),
-        ("word", lambda a: a.resize(0, refcheck=False)),
+        ("rng", lambda a: a.resize(0, refcheck=False)),
     ],
 )
 def test_a_spoilt_state_is_refused(name, spoil):
@@ -203,7 +203,10 @@ def test_contract_on_every_matroid(kind, posterior):
     for size in (1, 4, 12):
         matroid, _ = RANDOM[kind](rng, size)
         check_policy(lambda m=matroid: sb.CTS(m, posterior=posterior, seed=1), rounds=24)
-        check_policy(lambda m=matroid: sb.CTS(m, (-1.0, 3.0), posterior, sampler="plain"), rounds=24)
+        check_policy(
+            lambda m=matroid: sb.CTS(m, reward_range=(-1.0, 3.0), posterior=posterior, sampler="plain"),
+            rounds=24,
+        )
 
 
 @pytest.mark.bounds
@@ -212,7 +215,9 @@ def test_contract_of_the_grouped_sampler(kind):
     rng = np.random.default_rng(6)
     for size in (1, 4, 12, 60):
         matroid, _ = RANDOM[kind](rng, size)
-        check_policy(lambda m=matroid: sb.CTS(m, (-1.0, 3.0), sampler="grouped", seed=2), rounds=24)
+        check_policy(
+            lambda m=matroid: sb.CTS(m, reward_range=(-1.0, 3.0), sampler="grouped", seed=2), rounds=24
+        )
 
 
 @pytest.mark.bounds

@@ -61,7 +61,7 @@ def test_sliding_window_equals_recomputation(kind):
     for trial in range(8):
         matroid, independent = RANDOM[kind](rng, int(rng.integers(1, 8)))
         window = int(rng.choice([1, 2, 5, 13, 40]))
-        policy = sb.SlidingWindowCUCB(matroid, window)
+        policy = sb.SlidingWindowCUCB(matroid, window=window)
         history = History(matroid.n_arms, independent)
         for t in range(70):
             out = [int(rng.integers(matroid.n_arms))] if t % 9 == 8 else []
@@ -83,7 +83,7 @@ def test_discounting_equals_recomputation(kind):
     for trial in range(8):
         matroid, independent = RANDOM[kind](rng, int(rng.integers(1, 8)))
         discount = float(rng.choice([0.1, 0.5, 0.9, 0.99]))
-        policy = sb.DiscountedCUCB(matroid, discount)
+        policy = sb.DiscountedCUCB(matroid, discount=discount)
         history = History(matroid.n_arms, independent)
         for t in range(70):
             arms = policy.select().tolist()
@@ -107,8 +107,8 @@ def test_all_engines_decide_alike(kind):
     for trial in range(4):
         matroid, _ = RANDOM[kind](rng, int(rng.integers(2, 25)))
         for make in (
-            lambda **o: sb.SlidingWindowCUCB(matroid, 30, **o),  # noqa: B023
-            lambda **o: sb.DiscountedCUCB(matroid, 0.95, **o),  # noqa: B023
+            lambda **o: sb.SlidingWindowCUCB(matroid, window=30, **o),  # noqa: B023
+            lambda **o: sb.DiscountedCUCB(matroid, discount=0.95, **o),  # noqa: B023
         ):
             for clock in ("exact", "staircase"):
                 names = [key for key, spec in ENGINES.items() if spec.fits(matroid, clock)]
@@ -124,7 +124,10 @@ def test_all_engines_decide_alike(kind):
 @pytest.mark.bounds
 def test_discounting_goes_on_over_a_change_of_unit():
     matroid = sb.Uniform(6, 2)
-    policy, twin = sb.DiscountedCUCB(matroid, 0.5), sb.DiscountedCUCB(matroid, 0.5, engine="resolve")
+    policy, twin = (
+        sb.DiscountedCUCB(matroid, discount=0.5),
+        sb.DiscountedCUCB(matroid, discount=0.5, engine="resolve"),
+    )
     rng = np.random.default_rng(0)
     history = History(6, lambda arms: len(arms) <= 2)
     for t in range(1000):  # the unit changes every 200 rounds
@@ -158,9 +161,9 @@ def test_the_ring_grows_and_empties():
 
 
 MAKERS = {
-    "window": lambda m, clock: sb.SlidingWindowCUCB(m, 15, clock=clock),
-    "long window": lambda m, clock: sb.SlidingWindowCUCB(m, 10_000, clock=clock),
-    "discount": lambda m, clock: sb.DiscountedCUCB(m, 0.9, clock=clock),
+    "window": lambda m, clock: sb.SlidingWindowCUCB(m, window=15, clock=clock),
+    "long window": lambda m, clock: sb.SlidingWindowCUCB(m, window=10_000, clock=clock),
+    "discount": lambda m, clock: sb.DiscountedCUCB(m, discount=0.9, clock=clock),
 }
 
 
@@ -183,10 +186,10 @@ def test_a_refused_select_forgets_nothing():
 def test_bad_options_are_named():
     matroid = sb.Uniform(4, 2)
     for make, word in (
-        (lambda: sb.SlidingWindowCUCB(matroid, 0), "window"),
-        (lambda: sb.SlidingWindowCUCB(matroid, 2.5), "window"),
-        (lambda: sb.DiscountedCUCB(matroid, 1.0), "discount"),
-        (lambda: sb.DiscountedCUCB(matroid, math.nan), "discount"),
+        (lambda: sb.SlidingWindowCUCB(matroid, window=0), "window"),
+        (lambda: sb.SlidingWindowCUCB(matroid, window=2.5), "window"),
+        (lambda: sb.DiscountedCUCB(matroid, discount=1.0), "discount"),
+        (lambda: sb.DiscountedCUCB(matroid, discount=math.nan), "discount"),
         (lambda: window_for(1, 2), "horizon"),
         (lambda: window_for(100, 0), "changes"),
     ):
@@ -206,8 +209,8 @@ def test_forgetting_beats_cucb_where_the_world_switches():
     policies = {
         "cucb": sb.CUCB(matroid),
         "cucb, same width": sb.CUCB(matroid, exploration=0.5),
-        "window": sb.SlidingWindowCUCB(matroid, window_for(rounds, 1), exploration=0.5),
-        "discount": sb.DiscountedCUCB(matroid, 0.998, exploration=0.5),
+        "window": sb.SlidingWindowCUCB(matroid, window=window_for(rounds, 1), exploration=0.5),
+        "discount": sb.DiscountedCUCB(matroid, discount=0.998, exploration=0.5),
     }
     result = sb.compare(policies, env, rounds, repeats=3, seed=1)
     regret = {name: np.array([run.regret[-1] for run in runs]) for name, runs in result.runs.items()}

@@ -21,7 +21,7 @@ def test_contract_on_every_matroid(kind, index):
     rng = np.random.default_rng(3)
     for size in (1, 5, 12):
         matroid, _ = RANDOM[kind](rng, size)
-        check_policy(lambda m=matroid: sb.MAUB(m, (-1.0, 2.0), index=index), rounds=24)
+        check_policy(lambda m=matroid: sb.MAUB(m, reward_range=(-1.0, 2.0), index=index), rounds=24)
 
 
 @pytest.mark.bounds

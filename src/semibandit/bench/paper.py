@@ -44,8 +44,8 @@ def exponent(arms: list[int], values: list[float]) -> float:
 
 def _policies(matroid: Any) -> dict[str, Policy]:
     return {
-        "CUCB (resolve)": CUCB(matroid, REWARDS, engine="resolve"),
-        "FasterCUCB": FasterCUCB(matroid, HORIZON, reward_range=REWARDS),
+        "CUCB (resolve)": CUCB(matroid, reward_range=REWARDS, engine="resolve"),
+        "FasterCUCB": FasterCUCB(matroid, horizon=HORIZON, reward_range=REWARDS),
     }
 
 

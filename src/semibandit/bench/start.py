@@ -42,11 +42,15 @@ class Start:
 
     def cucb(self, engine: str = "auto") -> CUCB:
         """CUCB with `engine` in this state. O(K)."""
-        return self._load(CUCB(self.env.matroid, self.env.reward_range, clock=self.clock_name, engine=engine))
+        return self._load(
+            CUCB(self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine=engine)
+        )
 
     def cucb_around(self, make: Any) -> CUCB:
         """CUCB in this state around the engine that ``make(matroid, records)`` gives. O(K)."""
-        policy = CUCB(self.env.matroid, self.env.reward_range, clock=self.clock_name, engine="resolve")
+        policy = CUCB(
+            self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine="resolve"
+        )
         policy.records[:] = self.records
         engine: Engine = make(self.env.matroid, policy.records)
         policy._engine = engine
@@ -67,7 +71,7 @@ class Start:
 
 def explore_start(env: Environment, clock: str = "auto") -> Start:
     """Every arm has been tried once, after about K / D rounds. Made in one batch: O(K)."""
-    policy = CUCB(env.matroid, env.reward_range, clock=clock)
+    policy = CUCB(env.matroid, reward_range=env.reward_range, clock=clock)
     t = -(-env.n_arms // env.matroid.rank)
     world = env.clone()
     everyone = np.arange(env.n_arms, dtype=np.int64)
@@ -81,7 +85,7 @@ def late_start(env: Environment, rounds: int, clock: str = "auto", progress: boo
     """The state after `rounds` rounds of CUCB with its own engine, played by the compiled loop."""
     if rounds < 1:
         raise ParameterError(f"late_rounds must be a positive integer, got {rounds}")
-    policy = CUCB(env.matroid, env.reward_range, clock=clock)
+    policy = CUCB(env.matroid, reward_range=env.reward_range, clock=clock)
     world = env.clone()
     simulate(policy, world, rounds, progress=progress)
     return replace(snapshot(policy, world), policy=policy)

@@ -135,7 +135,7 @@ def _beside(show: Show, curve: _Curve, seconds: float) -> tuple[float, int, bool
 def play_one(show: Show, seed: int) -> dict[str, Any]:
     """Cover all arms, let the rival play a moment from there, then go on for the rest of the time."""
     env = random_environment("noise", show.matroid, show.arms, show.rank, seed=seed, width=NOISE)
-    policy = CUCB(env.matroid, env.reward_range, exploration=EXPLORATION, clock="auto")
+    policy = CUCB(env.matroid, reward_range=env.reward_range, exploration=EXPLORATION, clock="auto")
     curve = _Curve(policy, env)
     cover = -(-show.arms // show.rank)
     curve.play_until(show.seconds / 2, cover)

@@ -1,6 +1,8 @@
-"""SplitMix64 in an array of one word: randomness inside kernels whose state can be copied and set.
+"""SplitMix64: the randomness inside kernels.
 
-Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. `mix64` is its finaliser; environments
+draw pure functions of counters with it (`semibandit.environments.draw`), policies draw one number after another
+from a generator whose whole state is an array of one word, which can be copied, saved and set.
 """
 
 from __future__ import annotations
@@ -23,15 +25,20 @@ _30 = np.uint64(30)
 _31 = np.uint64(31)
 
 _TO_UNIT = 1.0 / 4503599627370496.0
-_MASK = (1 << 64) - 1
+
+
+@inline_kernel
+def mix64(z: np.uint64) -> Any:
+    """SplitMix64's finaliser: a bijection; every input bit reaches every output bit. O(1)."""
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    return z ^ (z >> _31)
 
 
 def new_state(seed: int) -> npt.NDArray[np.uint64]:
     """A generator's state for a seed in 0 .. 2^64 - 1; neighbouring seeds start far apart."""
-    z = (seed + 0x9E3779B97F4A7C15) & _MASK
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = ((z ^ (z >> shift)) * factor) & _MASK
-    return np.array([z ^ (z >> 31)], dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        return np.array([mix64.py_func(np.uint64(seed) + _STEP)], dtype=np.uint64)
 
 
 @inline_kernel
@@ -39,11 +46,15 @@ def next_uniform(state: Any) -> Any:
     """A number strictly between 0 and 1, a multiple of 2^-53. Changes `state`. O(1)."""
     z = state[0] + _STEP
     state[0] = z
-    z = (z ^ (z >> _30)) * _MIX_1
-    z = (z ^ (z >> _27)) * _MIX_2
-    z = z ^ (z >> _31)
     # 52 bits and a half: with 53 the largest would round to 1.
-    return (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT
+    return (np.float64(np.int64(mix64(z) >> _12)) + 0.5) * _TO_UNIT
+
+
+@kernel
+def fill_uniforms(state: Any, out: Any) -> None:
+    """A uniform number for every place of `out`. Changes `state`. O(len(out))."""
+    for i in range(out.shape[0]):
+        out[i] = next_uniform(state)
 
 
 @kernel
@@ -68,6 +79,9 @@ def next_gamma(state: Any, shape: float) -> Any:
         if v > 0.0:
             v = v * v * v
             u = next_uniform(state)
+            # Nearly always enough, and it implies the exact condition: no logarithm.
+            if u < 1.0 - 0.0331 * x * x * x * x:
+                return d * v
             if math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
                 return d * v
 

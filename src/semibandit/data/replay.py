@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_range
 from semibandit.environments import Environment
 from semibandit.errors import FileError, MissingExtraError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import is_kind
-from semibandit.policies.base import Policy, check_reward_range
+from semibandit.policies.base import Policy
 
 MATCHES = ("arms", "base")
 _SHOWN = 5
@@ -85,7 +86,7 @@ def read_log(
     """
     if bad not in ("reject", "skip"):
         raise ParameterError(f"bad = {bad!r} is not known: 'reject' or 'skip'")
-    low, high = check_reward_range(reward_range)
+    low, high = as_range(reward_range)
     columns = _columns(Path(path))
     n = len(columns["arm"])
     why = np.full(n, "", dtype=object)

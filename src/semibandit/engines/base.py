@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray, flat, new_records
+from semibandit.checks import as_arms
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.kernels import (
     closed,
@@ -19,27 +20,9 @@ from semibandit.engines.kernels import (
     touch_all_entry,
     touch_entry,
 )
-from semibandit.errors import ArmError, ClockError, ParameterError
+from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
-
-
-def as_arms(arms: Any, n_arms: int, name: str = "arms") -> IntArray:
-    """`arms` as an int64 vector of valid ids, or an `ArmError` that names the first bad one. O(len)."""
-    given = np.asarray(arms)
-    if given.ndim == 0:
-        given = given[None]
-    if given.ndim != 1:
-        raise ArmError(f"{name} must be one-dimensional, got shape {given.shape}")
-    if given.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if given.dtype.kind not in "iu":
-        raise ArmError(f"{name} must be integers, got dtype {given.dtype} (first value {given.flat[0]!r})")
-    ids = given.astype(np.int64, copy=False)
-    bad = (ids < 0) | (ids >= n_arms)
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise ArmError(f"{name}[{i}] = {ids[i]} is not an arm: ids are 0 .. {n_arms - 1}")
-    return ids
+from semibandit.presence import Presence
 
 
 class Engine(ABC):
@@ -68,7 +51,7 @@ class Engine(ABC):
             )
         self._recs: FloatArray = flat(self.records).reshape(-1, 4)
         self._lam = 0.0
-        self._deleted: IntArray | None = None
+        self._presence = Presence(self.n_arms)
 
     # -- weights -----------------------------------------------------------------------------------------
 
@@ -116,8 +99,7 @@ class Engine(ABC):
 
     def base_excluding(self, arms: Any) -> IntArray:
         """The maximum-weight base that avoids `arms`, leaving the engine as it was."""
-        ids = np.unique(as_arms(arms, self.n_arms, "exclude"))
-        alive = ids[~self._is_deleted(ids)]
+        alive = self._presence.among(arms)
         self._remove(alive)
         try:
             return self._select(self._lam).copy()
@@ -128,51 +110,19 @@ class Engine(ABC):
 
     def delete(self, arms: Any) -> None:
         """Take arms out of the ground set; their records stay. Deleting one twice is an error."""
-        ids = as_arms(arms, self.n_arms)
-        self._distinct(ids)
-        gone = self._is_deleted(ids)
-        if gone.any():
-            raise ArmError(f"arm {ids[np.argmax(gone)]} is deleted already")
-        self._mark_deleted(ids, True)
-        self._remove(ids)
+        self._remove(self._presence.delete(arms))
 
     def insert(self, arms: Any) -> None:
         """Bring deleted arms back with the weights in their records."""
-        ids = as_arms(arms, self.n_arms)
-        self._distinct(ids)
-        here = ~self._is_deleted(ids)
-        if here.any():
-            raise ArmError(
-                f"arm {ids[np.argmax(here)]} is present already: only deleted arms can be inserted"
-            )
-        self._mark_deleted(ids, False)
-        self._restore(ids)
+        self._restore(self._presence.insert(arms))
 
     @property
     def deleted(self) -> IntArray:
         """The deleted arms, ascending."""
-        return (
-            np.empty(0, dtype=np.int64)
-            if self._deleted is None
-            else np.flatnonzero(self._deleted).astype(np.int64)
-        )
-
-    def _distinct(self, ids: IntArray) -> None:
-        if ids.size > 1:
-            values, counts = np.unique(ids, return_counts=True)
-            if (counts > 1).any():
-                raise ArmError(f"arm {values[np.argmax(counts > 1)]} is named twice")
+        return self._presence.deleted
 
     def _is_deleted(self, ids: IntArray) -> npt.NDArray[np.bool_]:
-        if self._deleted is None:
-            return np.zeros(ids.shape, dtype=np.bool_)
-        gone: npt.NDArray[np.bool_] = self._deleted[ids] != 0
-        return gone
-
-    def _mark_deleted(self, ids: IntArray, value: bool) -> None:
-        if self._deleted is None:
-            self._deleted = np.zeros(self.n_arms, dtype=np.int64)
-        self._deleted[ids] = value
+        return self._presence.is_deleted(ids)
 
     # -- what an engine implements -----------------------------------------------------------------------
 

@@ -11,17 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.handle import Floats1, Ints1, Whole, Word
-from semibandit.environments.checks import (
+from semibandit.checks import (
     as_arms,
     as_distinct_arms,
+    as_drawn,
     as_means,
     as_range,
-    as_rewards,
-    as_round,
     as_seed,
+    as_whole,
     frozen,
 )
+from semibandit.compiled.handle import Floats1, Ints1, Whole, Word
 from semibandit.environments.draw import uniforms
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
@@ -82,7 +82,7 @@ class Environment(ABC):
         self._matroid = matroid
         self._reward_range = as_range(reward_range)
         self._means = as_means(means, matroid.n_arms, self._reward_range)
-        self._seed = as_seed(seed)
+        self._seed = np.uint64(as_seed(seed))
         self._pulls: IntArray = np.zeros(matroid.n_arms, dtype=np.int64)
         self._round = 0
         self._optimal_base: IntArray = frozen(np.array(matroid.max_weight_base(self._means), dtype=np.int64))
@@ -142,10 +142,10 @@ class Environment(ABC):
         base is the caller's affair.
         """
         checked = as_arms(arms, self.n_arms)
-        now = self._round + 1 if t is None else as_round(t)
+        now = self._round + 1 if t is None else as_whole(t, "t", 1, "a round number")
         before = self._pulls[checked]
         try:
-            rewards = as_rewards(self._draw(checked, now), checked.size, self._reward_range)
+            rewards = as_drawn(self._draw(checked, now), checked.size, self._reward_range)
         except BaseException:
             self._pulls[checked] = before
             raise
@@ -177,7 +177,7 @@ class Environment(ABC):
 
     def reset(self, seed: SupportsIndex | None = None) -> None:
         """Back to round 0 with all pull counters at zero; a new seed gives a new reward stream. O(K)."""
-        new_seed = self._seed if seed is None else as_seed(seed)
+        new_seed = self._seed if seed is None else np.uint64(as_seed(seed))
         self._seed = new_seed
         self._pulls.fill(0)
         self._round = 0

@@ -7,8 +7,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from semibandit.checks import as_means, as_range
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_means, as_range
 from semibandit.environments.compiled import CompiledEnvironment
 from semibandit.environments.draw import BERNOULLI
 from semibandit.matroids import Matroid

@@ -7,8 +7,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from semibandit.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import BETA
 from semibandit.matroids import Matroid
@@ -43,9 +43,9 @@ class Beta(CompiledEnvironment):
         _require_matroid(matroid)
         low, high = as_range(reward_range)
         checked = as_means(means, matroid.n_arms, (low, high))
-        c = as_per_arm("concentration", concentration, matroid.n_arms)
+        c = as_per_arm(concentration, "concentration", matroid.n_arms)
         good = (c >= _SMALLEST) & (c <= _LARGEST)
-        require_all("concentration", c, good, f"in [{_SMALLEST:g}, {_LARGEST:g}]")
+        require_all(c, "concentration", good, f"in [{_SMALLEST:g}, {_LARGEST:g}]")
         m = np.clip((checked - low) / (high - low), 0.0, 1.0)
         super().__init__(
             matroid, checked, reward_range=(low, high), seed=seed, params=pairs(c * m, c * (1.0 - m))

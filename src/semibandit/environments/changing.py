@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_seed, as_vector, require_all
 from semibandit.environments.base import Environment
-from semibandit.environments.checks import as_seed, as_vector, require_all
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 
@@ -130,7 +130,7 @@ class Drifting(Environment):
         super().__init__(matroid, centres, reward_range=reward_range, seed=seed)
         low, high = self._reward_range
         self._centres: FloatArray = np.array(self._means)
-        swing = as_vector("amplitude", np.atleast_1d(np.asarray(amplitude)))
+        swing = as_vector(np.atleast_1d(np.asarray(amplitude)), "amplitude")
         if swing.size not in (1, matroid.n_arms):
             raise ParameterError(
                 f"amplitude must be one number or one per arm ({matroid.n_arms}), got {swing.size}"
@@ -146,12 +146,12 @@ class Drifting(Environment):
         self._period, self._every = _positive("period", period), _positive("every", every)
         if phases is None:
             phases = np.random.default_rng(as_seed(seed)).random(matroid.n_arms)
-        self._phases = as_vector("phases", phases)
+        self._phases = as_vector(phases, "phases")
         if self._phases.size != matroid.n_arms:
             raise ParameterError(
                 f"phases must have one value per arm ({matroid.n_arms}), got {self._phases.size}"
             )
-        require_all("phases", self._phases, np.isfinite(self._phases), "finite")
+        require_all(self._phases, "phases", np.isfinite(self._phases), "finite")
         self._step = -1
         self._move(0)
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_arms, as_whole, frozen
 from semibandit.environments.base import Environment, EnvironmentState
-from semibandit.environments.checks import as_arms, as_round, frozen
 from semibandit.environments.draw import HIGH, LOW, N_SCALARS, OWN, SHARED, draw_many
 from semibandit.matroids import Matroid
 
@@ -49,7 +49,7 @@ class CompiledEnvironment(Environment):
         if not self._drawn_by_kernel():
             return super().draw(arms, t)
         checked = as_arms(arms, self.n_arms)
-        now = self._round + 1 if t is None else as_round(t)
+        now = self._round + 1 if t is None else as_whole(t, "t", 1, "a round number")
         rewards = self._draw(checked, now)
         self._round = now
         return rewards

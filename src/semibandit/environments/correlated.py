@@ -8,8 +8,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from semibandit.checks import as_means, as_number, as_per_arm, as_range
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_means, as_number, as_per_arm, as_range
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import CORRELATED
 from semibandit.environments.noise import require_width_fits
@@ -51,13 +51,13 @@ class Correlated(CompiledEnvironment):
         _require_matroid(matroid)
         low, high = as_range(reward_range)
         checked = as_means(means, matroid.n_arms, (low, high))
-        c = as_number("correlation", correlation)
+        c = as_number(correlation, "correlation")
         if not 0.0 <= c <= 1.0:
             raise ParameterError(f"correlation must be in [0, 1], got {c}")
         if width is None:
             half = np.minimum(checked - low, high - checked)
         else:
-            widths = as_per_arm("width", width, matroid.n_arms)
+            widths = as_per_arm(width, "width", matroid.n_arms)
             require_width_fits(widths, checked, (low, high))
             half = 0.5 * widths
         # L and U have equal variance, so weights in the ratio sqrt(c) : sqrt(1 - c) give correlation c.

@@ -14,6 +14,7 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.random import mix64
 
 BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED = 0, 1, 2, 3, 4, 5
 
@@ -27,11 +28,6 @@ _SEED_STEP = np.uint64(0x9E3779B97F4A7C15)
 _ARM_STEP = np.uint64(0xD1342543DE82EF95)
 _PULL_STEP = np.uint64(0xF1357AEA2E62A9C5)
 _STREAM_STEP = np.uint64(0xA0761D6478BD642F)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_27 = np.uint64(27)
-_30 = np.uint64(30)
-_31 = np.uint64(31)
 _11 = np.uint64(11)
 
 _TO_UNIT = 1.0 / 9007199254740992.0
@@ -39,14 +35,6 @@ _TWO_PI = 2.0 * math.pi
 
 # No arm has this id: under it the shared level of a round is drawn.
 _NO_ARM = -1
-
-
-@kernel
-def mix64(z: np.uint64) -> Any:
-    """SplitMix64's finaliser: a bijection; every input bit reaches every output bit. O(1)."""
-    z = (z ^ (z >> _30)) * _MIX_1
-    z = (z ^ (z >> _27)) * _MIX_2
-    return z ^ (z >> _31)
 
 
 @kernel

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray
+from semibandit.checks import as_means, as_per_arm, as_range, frozen, require_all
 from semibandit.compiled.jit import njit
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_means, as_per_arm, as_range, frozen, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import GAUSSIAN
 from semibandit.matroids import Matroid
@@ -46,8 +46,8 @@ class Gaussian(CompiledEnvironment):
         _require_matroid(matroid)
         low, high = as_range(reward_range)
         locations = as_means(means, matroid.n_arms, (low, high))
-        scale = as_per_arm("sigma", sigma, matroid.n_arms)
-        require_all("sigma", scale, scale > 0.0, "positive")
+        scale = as_per_arm(sigma, "sigma", matroid.n_arms)
+        require_all(scale, "sigma", scale > 0.0, "positive")
         exact = np.empty_like(locations)
         _clipped_means(locations, scale, low, high, exact)
         super().__init__(matroid, exact, reward_range=(low, high), seed=seed, params=pairs(locations, scale))

@@ -7,8 +7,8 @@ from typing import SupportsIndex
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray
+from semibandit.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_means, as_per_arm, as_range, require_all
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import UNIFORM_NOISE
 from semibandit.errors import ParameterError
@@ -43,7 +43,7 @@ class UniformNoise(CompiledEnvironment):
         _require_matroid(matroid)
         low, high = as_range(reward_range)
         checked = as_means(means, matroid.n_arms, (low, high))
-        widths = as_per_arm("width", width, matroid.n_arms)
+        widths = as_per_arm(width, "width", matroid.n_arms)
         require_width_fits(widths, checked, (low, high))
         super().__init__(
             matroid, checked, reward_range=(low, high), seed=seed, params=pairs(checked, 0.5 * widths)
@@ -53,7 +53,7 @@ class UniformNoise(CompiledEnvironment):
 def require_width_fits(widths: FloatArray, means: FloatArray, reward_range: tuple[float, float]) -> None:
     """Raise unless every arm's noise stays inside the range: clipping it would falsify the means. O(K)."""
     low, high = reward_range
-    require_all("width", widths, widths >= 0.0, "at least 0")
+    require_all(widths, "width", widths >= 0.0, "at least 0")
     slack = _SLACK * (high - low)
     outside = (means - 0.5 * widths < low - slack) | (means + 0.5 * widths > high + slack)
     if outside.any():

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_range, as_vector, require_all
 from semibandit.environments.base import _require_matroid
-from semibandit.environments.checks import as_range, as_vector, require_all
 from semibandit.environments.compiled import CompiledEnvironment
 from semibandit.environments.draw import TABLE
 from semibandit.errors import ParameterError
@@ -46,7 +46,7 @@ class Table(CompiledEnvironment):
         if offsets is None:
             values, starts = _flatten(observations, matroid.n_arms)
         else:
-            values = as_vector("observations", observations)
+            values = as_vector(observations, "observations")
             starts = _as_offsets(offsets, matroid.n_arms, values.size)
         if reward_range is None:
             low, high = float(values.min()), float(values.max())
@@ -57,7 +57,7 @@ class Table(CompiledEnvironment):
             reward_range = (low, high)
         low, high = as_range(reward_range)
         good = (values >= low) & (values <= high)
-        require_all("observations", values, good, f"inside reward_range ({low}, {high})")
+        require_all(values, "observations", good, f"inside reward_range ({low}, {high})")
         means = np.clip(np.add.reduceat(values, starts[:-1]) / np.diff(starts), low, high)
         super().__init__(matroid, means, reward_range=(low, high), seed=seed, offsets=starts, values=values)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_arms
 from semibandit.compiled.handle import by_handle, make_handle
-from semibandit.engines.base import as_arms
 from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.paper.directions import direction_of, direction_slopes

@@ -1,9 +1,11 @@
-"""Policies: who chooses the base. See `semibandit.policies.base` for the contract."""
+"""Policies: who chooses the base. See `semibandit.policies.base` for the contract, `catalogue` for the list."""
 
 from __future__ import annotations
 
 from semibandit.policies.base import Policy
 from semibandit.policies.baselines import EpsilonGreedy, Greedy, Oracle, Random
+from semibandit.policies.catalogue import register
+from semibandit.policies.files import load
 from semibandit.policies.fpl import FPL
 from semibandit.policies.identification.clucb import CLUCB, IdentificationResult, identify
 from semibandit.policies.index.cucb import CUCB
@@ -31,5 +33,7 @@ __all__ = [
     "Random",
     "SlidingWindowCUCB",
     "identify",
+    "load",
+    "register",
     "window_for",
 ]

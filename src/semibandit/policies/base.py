@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.engines.base import as_arms
-from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.checks import as_arms, as_range, as_rewards, as_seed
+from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.rounds import CompiledRounds
 
-
-def check_reward_range(reward_range: Any) -> tuple[float, float]:
-    """`reward_range` as two floats a < b, or a `ParameterError`."""
-    try:
-        low, high = (float(x) for x in reward_range)
-    except (TypeError, ValueError):
-        raise ParameterError(f"reward_range must be a pair (a, b), got {reward_range!r}") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ParameterError(f"reward_range must be finite with a < b, got ({low}, {high})")
-    return low, high
-
-
-def as_rewards(rewards: Any, n: int) -> FloatArray:
-    """`rewards` as a float64 vector of length n, or a `RewardError`. Values are checked by the engine."""
-    try:
-        given = np.asarray(rewards, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RewardError(f"rewards must be numbers, got {rewards!r}") from None
-    if given.ndim == 0:
-        given = given[None]
-    if given.shape != (n,):
-        raise RewardError(f"rewards has shape {given.shape} but arms has {n} entries: one reward per arm")
-    return np.require(given, requirements=["C", "W", "A"])
-
-
-def explain(
-    code: int, arms: IntArray, rewards: FloatArray, n_arms: int, low: float, high: float
-) -> Exception:
-    """The error for a code of `engines.kernels.check_feedback`."""
-    kind, i = code & 3, code >> 2
-    if kind == 1:
-        return ArmError(f"arms[{i}] = {arms[i]} is not an arm: ids are 0 .. {n_arms - 1}")
-    value = rewards[i]
-    if not np.isfinite(value):
-        return RewardError(f"rewards[{i}] = {value} for arm {arms[i]}: rewards must be finite")
-    return RewardError(f"rewards[{i}] = {value} for arm {arms[i]} is outside reward_range = ({low}, {high})")
+#: How policies are written to files; `semibandit.policies.files` puts itself here.
+SAVERS: list[Callable[[Policy, Any], None]] = []
 
 
 class Policy(ABC):
@@ -57,18 +24,22 @@ class Policy(ABC):
     The whole contract is `select` and `update`. Feedback may come late, in parts, in batches, in any order, or
     never: `update` may name any arms at any time, and an arm named several times counts each time.
     `t` is the number of calls of `select` so far.
+
+    Constructors take the matroid and then keywords only, the last of which is `seed`: an integer in 0 .. 2^64 - 1 from
+    which all randomness of the policy follows. Policies that draw nothing take it too and ignore it.
     """
 
     name: ClassVar[str] = "policy"
     #: "max": told rewards; "min": told costs (see `semibandit.minimize`).
     objective: ClassVar[str] = "max"
 
-    def __init__(self, matroid: Matroid, reward_range: Any = (0.0, 1.0)) -> None:
+    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
         if not isinstance(matroid, Matroid):
             raise ParameterError(f"matroid must be a semibandit Matroid, got {type(matroid).__name__}")
         self.matroid = matroid
         self.n_arms = matroid.n_arms
-        self.reward_range = check_reward_range(reward_range)
+        self.reward_range = as_range(reward_range)
+        self.seed = as_seed(seed)
         self._t = 0
 
     @property
@@ -83,7 +54,7 @@ class Policy(ABC):
     def update(self, arms: Any, rewards: Any) -> None:
         """Count one reward for each named arm. Validates everything first; a rejected call changes nothing."""
         if type(arms) is not np.ndarray or arms.dtype != np.int64 or arms.ndim != 1 or not arms.flags.carray:
-            arms = np.require(as_arms(arms, self.n_arms), requirements=["C", "W", "A"])
+            arms = as_arms(arms, self.n_arms)
         if (
             type(rewards) is not np.ndarray
             or rewards.dtype != np.float64
@@ -99,7 +70,7 @@ class Policy(ABC):
 
     def reseed(self, seed: int) -> None:
         """Start the policy's own randomness anew; nothing to do for a deterministic policy."""
-        del seed
+        as_seed(seed)
 
     @property
     @abstractmethod
@@ -127,9 +98,7 @@ class Policy(ABC):
         ParameterError
             When the policy holds what no file can: a schedule (a function), or a matroid of a class of your own.
         """
-        from semibandit.policies.files import save
-
-        save(self, path)
+        SAVERS[-1](self, path)
 
     def compiled_rounds(self) -> CompiledRounds | None:
         """What a compiled simulation plays this policy with (`policies.rounds`), or None where it must go through

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_arms, as_number, as_per_arm
+from semibandit.compiled.handle import Floats2, Number, Words1
+from semibandit.compiled.jit import inline_kernel
+from semibandit.compiled.random import fill_uniforms, next_uniform
 from semibandit.engines import make_engine
-from semibandit.engines.base import as_arms
 from semibandit.engines.clock import new_clock
+from semibandit.engines.kernels import add_reward, engine_select
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
-from semibandit.policies.random_base import RandomBase
-from semibandit.policies.records import RecordPolicy
+from semibandit.policies.catalogue import register
+from semibandit.policies.random_base import RandomBase, draw_base
+from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness
+from semibandit.policies.rounds import CompiledRounds, count_rewards, implement_rounds
 
 
-class Random(CountingPolicy):
+@inline_kernel
+def _random_select(own, engine, t, out):
+    return draw_base(own.draws, own.rng, out)
+
+
+@cache
+def random_rounds(draws: Any) -> Any:
+    """The class of states of `Random` whose random bases come from a state of class `draws`."""
+    made: Any = NamedTuple(f"Random_{draws.__name__}", [("draws", draws), ("rng", Words1)])  # type: ignore[misc]
+    made.__module__ = __name__
+    implement_rounds(made, select=_random_select, learn=count_rewards, touches="nothing")
+    return made
+
+
+@register(
+    cost="O(D) a round (uniform, partition); O(K) for other classes",
+    guarantee="none: linear regret, the yardstick from above",
+    reference="folklore",
+)
+class Random(Randomness, CountingPolicy):
     """Plays a random base each round and learns nothing; rewards are only counted.
 
     Uniform and partition matroids: every base is equally likely, O(D) a round. Any other matroid: greedy over a random
@@ -33,27 +58,22 @@ class Random(CountingPolicy):
 
     name = "random"
 
-    def __init__(self, matroid: Matroid, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range)
+    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
         self._draws = RandomBase(matroid)
-        self.seed = check_seed(seed)
-        self.reseed(self.seed)
+        self._open()
 
-    def reseed(self, seed: int) -> None:
-        """Start the draws anew."""
-        self._rng = np.random.default_rng(check_seed(seed))
+    def _make_own(self) -> Any:
+        if self._draws.draws is None:
+            return KnownRounds(self._recs)
+        return random_rounds(cast(Any, type(self._draws.draws)))(self._draws.draws, self._rng)
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return None if self._draws.draws is None else super().compiled_rounds()
 
     def select(self, exclude: Any = None) -> IntArray:
         """A random base, ascending ids; avoids the arms in `exclude`."""
-        if exclude is None:
-            arms = self._draws.draw(self._rng)
-        else:
-            ids = self._excluded(exclude)
-            self._draws.remove(ids)
-            try:
-                arms = self._draws.draw(self._rng)
-            finally:
-                self._draws.restore(ids)
+        arms = self._draws.draw_without(self._rng, None if exclude is None else self._presence.among(exclude))
         self._t += 1
         return arms
 
@@ -63,16 +83,13 @@ class Random(CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._draws.restore(ids)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"reward_range": self.reward_range, "seed": self.seed}
-
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), **self._draws.state(), "rng": self._rng.bit_generator.state}
+        return {**super()._state(), **self._draws.state(), "rng": self._rng}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
-        self._draws.set_state(state, self._present)
-        set_generator(self._rng, state["rng"])
+        self._draws.set_state(state, self._presence.mask)
+        self._set_rng(state)
 
     def describe(self) -> dict[str, Any]:
         how = "O(D) draws, all bases equally likely" if self._draws.pooled else "greedy over a random order"
@@ -82,7 +99,12 @@ class Random(CountingPolicy):
         return f"Random({self.matroid!r}, t={self._t})"
 
 
-class Greedy(RecordPolicy):
+@register(
+    cost="an update of the engine for each arm played; no pass over all arms",
+    guarantee="none: it can be stuck for ever",
+    reference="folklore",
+)
+class Greedy(ClockPolicy):
     """Plays the base of largest empirical mean; arms never pulled come first. It can be stuck for ever.
 
     Cost: that of the engine at lam = 0. Nothing moves but the arms that were updated, so it is sublinear in K for all
@@ -102,31 +124,55 @@ class Greedy(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.seed = check_seed(seed)
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
         self._engine, self._why = make_engine(matroid, self.records, engine, "staircase")
         self._clock = new_clock(0.0)
+        self._open()
 
-    def select(self, exclude: Any = None) -> IntArray:
-        """The base of largest empirical mean, ascending ids; avoids the arms in `exclude`."""
-        arms = self._engine.base() if exclude is None else self._engine.base_excluding(exclude)
-        self._t += 1
-        return arms
+    def _query(self, t: int) -> float:
+        return 0.0
 
     def _arguments(self) -> dict[str, Any]:
-        return {"reward_range": self.reward_range, "engine": self._asked_engine, "seed": self.seed}
+        return {**super()._arguments(), "engine": self._asked_engine}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r}, engine={self._engine.name!r}, t={self._t})"
 
 
-class EpsilonGreedy(Greedy):
+@inline_kernel
+def _epsilon_select(own, engine, t, out):
+    chance = own.epsilon if own.decay < 0.0 else min(1.0, own.decay / t)
+    if next_uniform(own.rng) >= chance:
+        return engine_select(engine, 0.0, out)
+    return draw_base(own.draws, own.rng, out)
+
+
+@cache
+def epsilon_rounds(draws: Any) -> Any:
+    """The class of states of `EpsilonGreedy` whose random bases come from a state of class `draws`.
+
+    `decay` is negative if the chance is `epsilon` in all rounds.
+    """
+    fields = [("draws", draws), ("rng", Words1), ("epsilon", Number), ("decay", Number)]
+    made: Any = NamedTuple(f"Epsilon_{draws.__name__}", fields)  # type: ignore[misc]
+    made.__module__ = __name__
+    implement_rounds(made, select=_epsilon_select, learn=count_rewards, touches="any")
+    return made
+
+
+@register(
+    cost="as greedy, or as random",
+    guarantee="fixed epsilon: linear regret; decaying: O(log T) if decay is large enough",
+    reference="Auer, Cesa-Bianchi and Fischer 2002",
+)
+class EpsilonGreedy(Randomness, Greedy):
     """Greedy, but now and then a random base (Sutton and Barto; decaying: Auer, Cesa-Bianchi and Fischer 2002).
 
     Parameters
@@ -156,21 +202,27 @@ class EpsilonGreedy(Greedy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         epsilon: float = 0.1,
         decay: float | None = None,
         engine: str = "auto",
         seed: int | None = 0,
     ) -> None:
-        self.epsilon = check_number(epsilon, "epsilon", 0.0, 1.0)
-        self.decay = None if decay is None else check_number(decay, "decay", 0.0, float(2**62))
-        super().__init__(matroid, reward_range, engine, seed)
+        self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
+        self.decay = None if decay is None else as_number(decay, "decay", 0.0)
         self._draws = RandomBase(matroid)
-        self.reseed(self.seed)
+        super().__init__(matroid, reward_range=reward_range, engine=engine, seed=seed)
 
-    def reseed(self, seed: int) -> None:
-        """Start the draws anew."""
-        self._rng = np.random.default_rng(check_seed(seed))
+    def _make_own(self) -> Any:
+        draws = self._draws.draws
+        if draws is None:
+            return super()._make_own()
+        decay = -1.0 if self.decay is None else self.decay
+        return epsilon_rounds(cast(Any, type(draws)))(draws, self._rng, self.epsilon, decay)
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        return None if self._draws.draws is None else super().compiled_rounds()
 
     def chance(self, t: int) -> float:
         """The chance that round t plays a random base."""
@@ -178,21 +230,14 @@ class EpsilonGreedy(Greedy):
 
     def select(self, exclude: Any = None) -> IntArray:
         """The greedy base or a random one, ascending ids; avoids the arms in `exclude`."""
-        ids = None
-        if exclude is not None:
-            ids = np.unique(as_arms(exclude, self.n_arms, "exclude"))
-            ids = ids[~self._engine._is_deleted(ids)]
+        ids = None if exclude is None else self._engine._presence.among(exclude)
         t = self._t + 1
-        if self._rng.random() >= self.chance(t):
-            arms = self._engine.base() if ids is None else self._engine.base_excluding(ids)
-        elif ids is None:
-            arms = self._draws.draw(self._rng)
+        u = np.empty(1)
+        fill_uniforms(self._rng, u)
+        if u[0] < self.chance(t):
+            arms = self._draws.draw_without(self._rng, ids)
         else:
-            self._draws.remove(ids)
-            try:
-                arms = self._draws.draw(self._rng)
-            finally:
-                self._draws.restore(ids)
+            arms = self._engine.base() if ids is None else self._engine.base_excluding(ids)
         self._t = t
         return arms
 
@@ -210,12 +255,12 @@ class EpsilonGreedy(Greedy):
         return {**super()._arguments(), "epsilon": self.epsilon, "decay": self.decay}
 
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), **self._draws.state(), "rng": self._rng.bit_generator.state}
+        return {**super()._state(), **self._draws.state(), "rng": self._rng}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
-        self._draws.set_state(state, ~self._engine._is_deleted(np.arange(self.n_arms)))
-        set_generator(self._rng, state["rng"])
+        self._draws.set_state(state, self._engine._presence.mask)
+        self._set_rng(state)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "epsilon": self.chance(max(self._t, 1))}
@@ -225,6 +270,28 @@ class EpsilonGreedy(Greedy):
         return f"EpsilonGreedy({self.matroid!r}, {how}, engine={self._engine.name!r}, t={self._t})"
 
 
+class KnownRounds(NamedTuple):
+    """`recs`: where rewards are counted; those of the engine hold the true means."""
+
+    recs: Floats2
+
+
+@inline_kernel
+def _known_prepare(own, engine, t):
+    return 0.0
+
+
+@inline_kernel
+def count_aside(own, engine, arms, rewards, n):
+    """Count the rewards in records of the policy's own, which the engine does not see."""
+    for j in range(n):
+        add_reward(own.recs, arms[j], rewards[j])
+
+
+implement_rounds(KnownRounds, prepare=_known_prepare, learn=count_aside, touches="nothing")
+
+
+@register(cost="O(D) a round", guarantee="no regret: it is told the means", reference="folklore")
 class Oracle(CountingPolicy):
     """Knows the means and plays their best base: the policy without regret.
 
@@ -248,25 +315,26 @@ class Oracle(CountingPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         means: Any = None,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.seed = check_seed(seed)
-        try:
-            known: FloatArray = np.array(means, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("means must be numbers, one per arm") from None
-        if known.shape != (self.n_arms,) or not np.isfinite(known).all():
-            raise ParameterError(
-                f"means must be {self.n_arms} finite numbers, one per arm: Oracle plays the best base of given means"
-            )
-        self._known = known
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        if means is None:
+            raise ParameterError(f"means must be given, {self.n_arms} numbers: Oracle plays their best base")
+        self._known: FloatArray = as_per_arm(means, "means", self.n_arms)
         self._asked_engine = engine
         self._engine, self._why = make_engine(matroid, None, engine, "staircase")
-        self._engine.set_weights(np.arange(self.n_arms), known)
+        self._engine.set_weights(np.arange(self.n_arms), self._known)
+        self._open()
+
+    def _make_own(self) -> Any:
+        return KnownRounds(self._recs)
+
+    def _engine_state(self) -> Any:
+        return getattr(self._engine, "_state", None)
 
     def select(self, exclude: Any = None) -> IntArray:
         """The best base of the given means, ascending ids; avoids the arms in `exclude`."""
@@ -281,12 +349,7 @@ class Oracle(CountingPolicy):
         self._engine.insert(ids)
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "means": self._known,
-            "reward_range": self.reward_range,
-            "engine": self._asked_engine,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "means": self._known, "engine": self._asked_engine}
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -1,29 +1,30 @@
-"""Policies by name, with what they cost and promise: what the command line offers and the docs list.
+"""Policies by name, with what they cost and promise: what the command line offers, files hold and the docs list.
 
-A new policy plugs in with one entry in `POLICIES`. Its factory is called as
-``factory(matroid, reward_range=..., **options)``, with ``seed=...`` if it takes one, and with whatever of the
-context (`horizon`: the rounds planned; `means`: the true ones, for the oracle) it has a parameter for.
+A policy enters with the decorator `register` on its class; nothing else names it. Modules of this package are looked
+through when the catalogue is first asked, so a new policy is one file; a policy from elsewhere enters when its module
+is imported. Its class is called as ``cls(matroid, reward_range=..., **options)``, with ``seed=...`` and with whatever
+of the context (`horizon`: the rounds planned; `means`: the true ones, for the oracle) it has a parameter for.
+
+>>> from semibandit.policies.catalogue import POLICIES
+>>> POLICIES["cucb"].reference
+'Gai et al. 2012; Chen et al. 2013; Kveton et al. 2014'
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.baselines import EpsilonGreedy, Greedy, Oracle, Random
-from semibandit.policies.fpl import FPL
-from semibandit.policies.index.cucb import CUCB
-from semibandit.policies.index.discounted import DiscountedCUCB
-from semibandit.policies.index.faster_cucb import FasterCUCB
-from semibandit.policies.index.kl_osm import KLOSM
-from semibandit.policies.index.maub import MAUB
-from semibandit.policies.index.sliding_window import SlidingWindowCUCB
-from semibandit.policies.thompson.cts import CTS
+
+P = TypeVar("P", bound=type[Policy])
 
 # Parameters that are not options: the caller fills them in.
 GIVEN = ("matroid", "reward_range", "seed", "schedule", "means")
@@ -34,7 +35,7 @@ class PolicyEntry:
     """One policy of the catalogue."""
 
     name: str
-    factory: Callable[..., Policy]
+    factory: type[Policy]
     cost: str
     guarantee: str
     reference: str
@@ -46,95 +47,57 @@ class PolicyEntry:
         return tuple(name for name in names if name not in GIVEN)
 
 
-POLICIES: dict[str, PolicyEntry] = {
-    entry.name: entry
-    for entry in (
-        PolicyEntry(
-            "cucb",
-            CUCB,
-            "O(D log D + s log K) a round for s exchanges (uniform, partition); see `semibandit info`",
-            "regret O(sum of log T / gap), for every matroid",
-            "Gai et al. 2012; Chen et al. 2013; Kveton et al. 2014",
-        ),
-        PolicyEntry(
-            "faster-cucb",
-            FasterCUCB,
-            "D polylog(T): that of a round over rounded features; needs the horizon",
-            "regret O(sum of log T / gap) up to lower order terms, for every matroid (Theorem 5.1)",
-            "Tzeng et al. 2024, Matroid Semi-Bandits in Sublinear Time",
-        ),
-        PolicyEntry(
-            "kl-osm",
-            KLOSM,
-            "O(K) a round; with clock=staircase that of cucb, and O(K) at a step of the clock",
-            "asymptotically optimal for Bernoulli rewards, for every matroid",
-            "Talebi and Proutiere 2016",
-        ),
-        PolicyEntry(
-            "sliding-window-cucb",
-            SlidingWindowCUCB,
-            "that of cucb, and O(log K) for each reward that leaves the window",
-            "for rewards that change abruptly: only the last rounds count",
-            "Garivier and Moulines 2011",
-        ),
-        PolicyEntry(
-            "discounted-cucb",
-            DiscountedCUCB,
-            "that of cucb; O(K) every 139 / (1 - discount) rounds",
-            "for rewards that change: old feedback counts less",
-            "Kocsis and Szepesvari 2006; Garivier and Moulines 2011",
-        ),
-        PolicyEntry(
-            "cts",
-            CTS,
-            "looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
-            "regret O(sum of log T / gap) for every matroid, if arms are independent",
-            "Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
-        ),
-        PolicyEntry(
-            "maub",
-            MAUB,
-            "O(K) to O(K D) a round; independence tests only when the leader changes",
-            "none claimed: our reading of the paper's abstract",
-            "after Delage and Gaudel 2025; Combes and Proutiere 2014",
-        ),
-        PolicyEntry(
-            "fpl",
-            FPL,
-            "O(K) a draw, up to 1 + cap draws a round",
-            "regret O(D sqrt(K T log K)), rewards chosen by an adversary",
-            "Neu and Bartok 2013",
-        ),
-        PolicyEntry(
-            "epsilon-greedy",
-            EpsilonGreedy,
-            "as greedy, or as random",
-            "fixed epsilon: linear regret; decaying: O(log T) if decay is large enough",
-            "Auer, Cesa-Bianchi and Fischer 2002",
-        ),
-        PolicyEntry(
-            "greedy",
-            Greedy,
-            "an update of the engine for each arm played; no pass over all arms",
-            "none: it can be stuck for ever",
-            "folklore",
-        ),
-        PolicyEntry(
-            "random",
-            Random,
-            "O(D) a round (uniform, partition); O(K) for other classes",
-            "none: linear regret, the yardstick from above",
-            "folklore",
-        ),
-        PolicyEntry(
-            "oracle",
-            Oracle,
-            "O(D) a round",
-            "no regret: it is told the means",
-            "folklore",
-        ),
-    )
-}
+_entries: dict[str, PolicyEntry] = {}
+
+
+def register(*, cost: str, guarantee: str, reference: str) -> Callable[[P], P]:
+    """Put a policy class into the catalogue, under its `name`: on the command line, in experiments, in files.
+
+    `cost`: of a round. `guarantee`: what is proven of its regret. `reference`: where it comes from.
+    """
+
+    def decorate(cls: P) -> P:
+        known = _entries.get(cls.name)
+        if known is not None and known.factory.__qualname__ != cls.__qualname__:
+            raise ParameterError(f"policy {cls.name!r} is {known.factory.__qualname__} already")
+        _entries[cls.name] = PolicyEntry(cls.name, cls, cost, guarantee, reference)
+        return cls
+
+    return decorate
+
+
+@functools.cache
+def _discover() -> None:
+    """Import all modules of this package, so that their policies are registered."""
+    import semibandit.policies as package
+
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+
+
+class _Catalogue(Mapping[str, PolicyEntry]):
+    """The registered policies, by name in alphabetical order."""
+
+    def __getitem__(self, name: str) -> PolicyEntry:
+        _discover()
+        return _entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        _discover()
+        return iter(sorted(_entries))
+
+    def __len__(self) -> int:
+        _discover()
+        return len(_entries)
+
+
+POLICIES: Mapping[str, PolicyEntry] = _Catalogue()
+
+
+def policy_class(class_name: str) -> type[Policy] | None:
+    """The registered class of this name, if there is one."""
+    found = (entry.factory for entry in POLICIES.values() if entry.factory.__name__ == class_name)
+    return next(found, None)
 
 
 def _value(text: str) -> Any:

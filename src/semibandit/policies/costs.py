@@ -22,11 +22,12 @@ from typing import Any, SupportsIndex, TypeVar, cast
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import explain
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.base import Policy, explain
+from semibandit.policies.base import Policy
 from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
@@ -54,7 +55,7 @@ class CostPolicy(Policy):
     objective = "min"
 
     def __init__(self, matroid: Matroid, policy: Policy) -> None:
-        super().__init__(matroid, policy.reward_range)
+        super().__init__(matroid, reward_range=policy.reward_range, seed=policy.seed)
         self.inner = policy.clone()
 
     @property
@@ -74,7 +75,7 @@ class CostPolicy(Policy):
         low, high = self.reward_range
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
         if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
+            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
         # Rounding may miss the end of the range by a hair.
         self.inner._update(arms, np.clip((low + high) - rewards, low, high))
 

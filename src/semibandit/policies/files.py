@@ -14,9 +14,9 @@ n                     JSON: library version, class and arguments of matroid and 
 32                    BLAKE2b-256 of everything before
 ====================  =================================================================================
 
-Nothing in a file is executed: classes are looked up in the tables below, their constructors check what they are given,
-and arrays are plain numbers. A file whose checksum does not fit is refused before it is read further. Saving is
-atomic: the new file is written beside the old one and then takes its place.
+Nothing in a file is executed: classes are looked up in the catalogue of policies and the table of matroids, their
+constructors check what they are given, and arrays are plain numbers. A file whose checksum does not fit is refused
+before it is read further. Saving is atomic: the new file is written beside the old one and then takes its place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import os
 import struct
 import tempfile
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,8 @@ import numpy as np
 from semibandit import __version__
 from semibandit.errors import FileError, ParameterError, SemibanditError
 from semibandit.matroids import Matroid, codec
-from semibandit.policies.base import Policy
+from semibandit.policies.base import SAVERS, Policy
+from semibandit.policies.catalogue import policy_class
 from semibandit.policies.costs import CostPolicy, minimize
 
 MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
@@ -60,22 +60,6 @@ _MAKES_NO_SENSE = (
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
-# Policies that can be saved: class name -> module.
-SAVED_POLICIES: dict[str, str] = {
-    "CUCB": "semibandit.policies",
-    "FasterCUCB": "semibandit.policies",
-    "KLOSM": "semibandit.policies",
-    "SlidingWindowCUCB": "semibandit.policies",
-    "DiscountedCUCB": "semibandit.policies",
-    "CTS": "semibandit.policies",
-    "MAUB": "semibandit.policies",
-    "FPL": "semibandit.policies",
-    "EpsilonGreedy": "semibandit.policies",
-    "Greedy": "semibandit.policies",
-    "Random": "semibandit.policies",
-    "Oracle": "semibandit.policies",
-}
-
 
 def save(policy: Policy, path: Any) -> None:
     """Write `policy` to `path`; see `Policy.save`. O(K)."""
@@ -83,8 +67,10 @@ def save(policy: Policy, path: Any) -> None:
     if isinstance(policy, CostPolicy):
         policy = policy.inner
     name = type(policy).__name__
-    if name not in SAVED_POLICIES or type(policy).__module__.partition(".")[0] != "semibandit":
-        raise ParameterError(f"a {name} cannot be saved: only {', '.join(SAVED_POLICIES)} can")
+    if policy_class(name) is not type(policy):
+        raise ParameterError(
+            f"a {name} cannot be saved: only policies of the catalogue can (semibandit.policies.register)"
+        )
     arguments = dict(policy._arguments())
     if arguments.pop("schedule", None) is not None:
         raise ParameterError(
@@ -126,9 +112,9 @@ def load(path: Any) -> Policy:
     about, arrays = _read(path)
     try:
         name = about["policy"]
-        if name not in SAVED_POLICIES:
+        cls: Any = policy_class(name)
+        if cls is None:
             raise FileError(f"{path}: holds a policy {name!r}, which this version does not know")
-        cls = getattr(import_module(SAVED_POLICIES[name]), name)
         matroid = _matroid_from(about["matroid"], arrays)
         arguments = _rich(about["arguments"], arrays)
         policy: Policy = cls(matroid, **arguments)
@@ -140,6 +126,9 @@ def load(path: Any) -> Policy:
     except _MAKES_NO_SENSE as error:
         raise FileError(f"{path}: the content makes no sense ({type(error).__name__}: {error})") from None
     return policy
+
+
+SAVERS.append(save)
 
 
 # -- values ----------------------------------------------------------------------------------------------

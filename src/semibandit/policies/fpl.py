@@ -3,20 +3,136 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
-from semibandit.engines.kernels import add_rewards
+from semibandit.arms import ALPHA, FloatArray, IntArray
+from semibandit.checks import as_number, as_whole
+from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Number, Whole, Words1, by_handle
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.random import next_uniform
+from semibandit.engines.kernels import add_reward, engine_select, engine_touch_all
+from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid
-from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
-from semibandit.policies.options import check_whole
+from semibandit.policies.catalogue import register
+from semibandit.policies.records import CountingPolicy, Randomness
+from semibandit.policies.rounds import hand_on, implement_rounds
 from semibandit.policies.state import array_of, whole_of
 
+RESAMPLES = 0
 
-class FPL(CountingPolicy):
+
+class PerturbedRounds(NamedTuple):
+    """`losses`: estimated losses; `weights`: what feedback of each arm counts; both by arm. Zero for an option means
+    that it was not given. `waiting` and `again` (as long as the rank) are scratch."""
+
+    low: Number
+    high: Number
+    horizon: Number
+    eta: Number
+    cap: Whole
+    recs: Floats2
+    losses: Floats1
+    weights: Floats1
+    waiting: Flags1
+    again: Ints1
+    rng: Words1
+    meta: Ints1
+
+
+@inline_kernel
+def _rounds_planned(own, t):
+    return own.recs.shape[0] * (own.horizon if own.horizon > 0.0 else float(max(t, 1)))
+
+
+@kernel
+def learning_rate(own, t):
+    """eta in round t. O(1)."""
+    if own.eta > 0.0:
+        return own.eta
+    return math.sqrt((math.log(float(own.recs.shape[0])) + 1.0) / _rounds_planned(own, t))
+
+
+@kernel
+def most_draws(own, t):
+    """The most draws for the weights of round t. O(1)."""
+    if own.cap > 0:
+        return own.cap
+    root = math.e * own.again.shape[0] * math.sqrt(math.log(float(own.recs.shape[0])) + 1.0)
+    return max(1, math.ceil(math.sqrt(_rounds_planned(own, t)) / root))
+
+
+@kernel
+def perturb(own, engine, eta):
+    """Let the weight of each arm be a fresh exponential number less eta times its losses. O(K)."""
+    for arm in range(engine.recs.shape[0]):
+        engine.recs[arm, ALPHA] = -math.log(next_uniform(own.rng)) - eta * own.losses[arm]
+    engine_touch_all(engine)
+
+
+@kernel
+def _wait_for(own, arms, n, cap):
+    """Wait for ``arms[:n]`` to be drawn again; until then their feedback counts `cap` times. O(n)."""
+    for j in range(n):
+        own.weights[arms[j]] = cap
+        own.waiting[arms[j]] = True
+    return n
+
+
+@kernel
+def _drawn_again(own, arms, n, draw):
+    """``arms[:n]`` came up in the draw of this number; how many of them were waited for. O(n)."""
+    own.meta[RESAMPLES] += 1
+    found = 0
+    for j in range(n):
+        if own.waiting[arms[j]]:
+            own.waiting[arms[j]] = False
+            own.weights[arms[j]] = draw
+            found += 1
+    return found
+
+
+@kernel
+def _perturbed_select(own, engine, t, out):
+    """The best base of perturbed weights, and the weights of its feedback by drawing until all arms came up again."""
+    eta, cap = learning_rate(own, t), most_draws(own, t)
+    played = left = 0
+    for draw in range(cap + 1):
+        perturb(own, engine, eta)
+        # In one place, so that the engine is compiled into it once.
+        n = engine_select(engine, 0.0, own.again)
+        if draw > 0:
+            left -= _drawn_again(own, own.again, n, draw)
+        else:
+            for j in range(n):
+                out[j] = own.again[j]
+            played = left = _wait_for(own, out, n, cap)
+        if left == 0:
+            break
+    for j in range(played):
+        own.waiting[out[j]] = False
+    return played
+
+
+@inline_kernel
+def _perturbed_learn(own, engine, arms, rewards, n):
+    for j in range(n):
+        arm = arms[j]
+        add_reward(own.recs, arm, rewards[j])
+        own.losses[arm] += own.weights[arm] * ((own.high - rewards[j]) / (own.high - own.low))
+
+
+implement_rounds(PerturbedRounds, select=_perturbed_select, learn=_perturbed_learn, touches="nothing")
+
+
+@register(
+    cost="O(K) a draw, up to 1 + cap draws a round",
+    guarantee="regret O(D sqrt(K T log K)), rewards chosen by an adversary",
+    reference="Neu and Bartok 2013",
+)
+class FPL(Randomness, CountingPolicy):
     """Follow the perturbed leader, for rewards that an adversary may choose.
 
     Each round plays the best base of ``Z - eta L``: Z exponential, fresh for every arm, and L the estimated losses so
@@ -63,111 +179,111 @@ class FPL(CountingPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         horizon: int | None = None,
         eta: float | None = None,
         cap: int | None = None,
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.horizon = None if horizon is None else check_whole(horizon, "horizon", 1, "rounds")
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.horizon = None if horizon is None else as_whole(horizon, "horizon", 1, "rounds")
         self._asked = (
-            None if eta is None else check_number(eta, "eta", 0.0, 1e300, closed=False),
-            None if cap is None else check_whole(cap, "cap", 1, "draws"),
+            None if eta is None else as_number(eta, "eta", 0.0, closed=False),
+            None if cap is None else as_whole(cap, "cap", 1, "draws"),
         )
         self._losses = np.zeros(self.n_arms)
         self._weights = np.ones(self.n_arms)
-        self._resamples = 0
-        self.seed = check_seed(seed)
-        self.reseed(self.seed)
+        self._meta = np.zeros(1, dtype=np.int64)
+        self._engine = resolve_engine(matroid)
+        self._open()
 
-    def reseed(self, seed: int) -> None:
-        """Start the perturbations anew."""
-        self._rng = np.random.default_rng(check_seed(seed))
+    def _make_own(self) -> Any:
+        low, high = self.reward_range
+        eta, cap = self._asked
+        return PerturbedRounds(
+            low=low,
+            high=high,
+            horizon=float(self.horizon or 0),
+            eta=eta or 0.0,
+            cap=cap or 0,
+            recs=self._recs,
+            losses=self._losses,
+            weights=self._weights,
+            waiting=np.zeros(self.n_arms, dtype=np.bool_),
+            again=np.zeros(self.matroid.rank, dtype=np.int64),
+            rng=self._rng,
+            meta=self._meta,
+        )
 
-    def _scale(self) -> float:
-        return self.n_arms * float(max(self._t, 1) if self.horizon is None else self.horizon)
+    def _engine_state(self) -> Any:
+        return getattr(self._engine, "_state", None)
+
+    def _call(self, kernel: Any, *rest: Any) -> Any:
+        """A kernel of the policy alone."""
+        return by_handle(kernel, PerturbedRounds).entry(self._aside.own_handle, *rest)
 
     @property
     def eta(self) -> float:
         """The learning rate now."""
-        if self._asked[0] is not None:
-            return self._asked[0]
-        return math.sqrt((math.log(self.n_arms) + 1.0) / self._scale())
+        return float(self._call(learning_rate, self._t))
 
     @property
     def cap(self) -> int:
         """The most draws for the weights of a round, now."""
-        if self._asked[1] is not None:
-            return self._asked[1]
-        root = math.e * self.matroid.rank * math.sqrt(math.log(self.n_arms) + 1.0)
-        return max(1, math.ceil(math.sqrt(self._scale()) / root))
+        return int(self._call(most_draws, self._t))
 
     @property
     def losses(self) -> FloatArray:
         """Estimated sum of losses of each arm. O(K) copy."""
         return self._losses.copy()
 
-    def _perturbed(self, present: Any, scaled: FloatArray) -> IntArray:
-        """A draw of the base from the current distribution. O(K)."""
-        weights = self._rng.standard_exponential(self.n_arms)
-        weights -= scaled
-        if present is not None:
-            weights[~present] = -np.inf
-        arms = self.matroid._max_weight_base(weights)
-        # Absent arms come last, so those before them are the best base of the others.
-        return arms if present is None else arms[present[arms]]
-
     def select(self, exclude: Any = None) -> IntArray:
         """A base of the perturbed leader, ascending ids; avoids the arms in `exclude`."""
-        present = None if self._present.all() else self._present
-        if exclude is not None:
-            ids = self._excluded(exclude)
-            present = self._present.copy()
-            present[ids] = False
+        ids = None if exclude is None else self._presence.among(exclude)
+        if ids is not None:
+            self._engine._remove(ids)
+        try:
+            arms = self._draw_rounds(self._t + 1) if self._whole is None else self._play(self._t + 1)
+        finally:
+            if ids is not None:
+                self._engine._restore(ids)
         self._t += 1
-        scaled = self.eta * self._losses
-        arms = self._perturbed(present, scaled)
-        cap = self.cap
-        self._weights[arms] = cap
-        waiting = np.zeros(self.n_arms, dtype=np.bool_)
-        waiting[arms] = True
-        left = len(arms)
-        for i in range(1, cap + 1):
-            again = self._perturbed(present, scaled)
-            self._resamples += 1
-            again = again[waiting[again]]
-            self._weights[again] = i
-            waiting[again] = False
-            left -= len(again)
-            if left == 0:
-                break
         return arms
 
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        self._checked(arms, rewards)
-        add_rewards(self._recs, arms, rewards)
-        low, high = self.reward_range
-        np.add.at(self._losses, arms, self._weights[arms] * ((high - rewards) / (high - low)))
+    def _draw_rounds(self, t: int) -> IntArray:
+        """`_perturbed_select` where the engine runs in Python."""
+        aside = self._aside
+        eta, cap = float(self._call(learning_rate, t)), int(self._call(most_draws, t))
+
+        def draw() -> IntArray:
+            by_handle(perturb, *aside.kinds).entry(aside.own_handle, aside.engine_handle, eta)
+            hand_on(aside.engine, self._engine)
+            return self._engine._select(0.0)
+
+        arms = draw()
+        left = self._call(_wait_for, arms, len(arms), cap)
+        for i in range(1, cap + 1):
+            again = draw()
+            left -= self._call(_drawn_again, again, len(again), i)
+            if left == 0:
+                return arms
+        self._own.waiting[arms] = False
+        return arms
+
+    def _leave(self, ids: IntArray) -> None:
+        self._engine.delete(ids)
+
+    def _enter(self, ids: IntArray) -> None:
+        self._engine.insert(ids)
 
     def _arguments(self) -> dict[str, Any]:
         eta, cap = self._asked
-        return {
-            "reward_range": self.reward_range,
-            "horizon": self.horizon,
-            "eta": eta,
-            "cap": cap,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "horizon": self.horizon, "eta": eta, "cap": cap}
 
     def _state(self) -> dict[str, Any]:
-        return {
-            **super()._state(),
-            "losses": self._losses,
-            "weights": self._weights,
-            "resamples": self._resamples,
-            "rng": self._rng.bit_generator.state,
-        }
+        own = {"losses": self._losses, "weights": self._weights, "resamples": int(self._meta[RESAMPLES])}
+        return {**super()._state(), **own, "rng": self._rng}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         losses = array_of(state, "losses", np.float64, self.n_arms)
@@ -175,20 +291,20 @@ class FPL(CountingPolicy):
         if not (np.isfinite(losses).all() and np.isfinite(weights).all()):
             raise FileError("the estimated losses must be finite")
         super()._set_state(state)
-        self._losses, self._weights = losses, weights
-        self._resamples = whole_of(state, "resamples")
-        set_generator(self._rng, state["rng"])
+        self._losses[:], self._weights[:] = losses, weights
+        self._meta[RESAMPLES] = whole_of(state, "resamples")
+        self._set_rng(state)
 
     def describe(self) -> dict[str, Any]:
         """What runs inside; ``resamples`` counts the draws for weights."""
         return {
             "policy": self.name,
             "matroid": repr(self.matroid),
-            "engine": "none",
+            "engine": self._engine.name,
             "why": "every draw perturbs all arms",
             "eta": self.eta,
             "cap": self.cap,
-            "resamples": self._resamples,
+            "resamples": int(self._meta[RESAMPLES]),
         }
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What policies over arm records and one engine share: feedback, counts, arms that come and go."""
+"""What policies over arm records share: counts, feedback, rounds played by kernels, arms that come and go."""
 
 from __future__ import annotations
 
@@ -9,59 +9,165 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.checks import as_arms, as_seed, explain
+from semibandit.compiled.random import new_state
 from semibandit.engines.base import Engine
-from semibandit.engines.clock import CURRENT
+from semibandit.engines.clock import CURRENT, tick
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.base import Policy, explain
-from semibandit.policies.rounds import ClockRounds, CompiledRounds
+from semibandit.policies.base import Policy
+from semibandit.policies.rounds import ASK, ClockRounds, CompiledRounds, NoEngine, hand_on, new_touches
 from semibandit.policies.state import array_of, number_of, whole_of
+from semibandit.presence import Presence
 
 
 class RecordPolicy(Policy):
-    """A policy whose knowledge is in `records` and whose bases come from one engine over them.
+    """A policy that counts in `records` and whose rounds are played by kernels (`policies.rounds`).
 
-    A subclass makes `_engine` (and says `_why`) and `_clock`, and implements `select` and `_arguments`.
+    A subclass gives `_make_own`, the state of its kernels, and calls `_open` when it and the engine are there, and
+    again whenever one of their arrays was replaced.
     """
+
+    _own: Any
+
+    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.records = new_records(self.n_arms)
+
+    @property
+    def _recs(self) -> FloatArray:
+        return flat(self.records).reshape(-1, 4)
+
+    # -- rounds ------------------------------------------------------------------------------------------
+
+    def _make_own(self) -> Any:
+        """The state of this policy's kernels."""
+        raise NotImplementedError(f"{type(self).__name__} gives no _make_own")
+
+    def _engine_state(self) -> Any:
+        """The state of the engine for kernels, None if it runs in Python."""
+        return NoEngine(self._recs)
+
+    def _open(self) -> None:
+        """Play with the arrays that are there now. O(1)."""
+        self._own = self._make_own()
+        for name in ("_whole", "_aside"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _whole(self) -> CompiledRounds | None:
+        """The kernels of policy and engine together."""
+        engine = self._engine_state()
+        return None if engine is None else CompiledRounds(self._own, engine)
+
+    @cached_property
+    def _aside(self) -> CompiledRounds:
+        """The kernels of the policy alone; what they touch must be handed on to the engine."""
+        if not hasattr(self, "_engine"):
+            assert self._whole is not None
+            return self._whole
+        return CompiledRounds(self._own, new_touches(self._engine._recs))
+
+    def compiled_rounds(self) -> CompiledRounds | None:
+        mro = type(self).__mro__
+        mine = next(cls for cls in mro if "_make_own" in vars(cls))
+        for method in ("select", "update", "_update"):
+            changed = next(cls for cls in mro if method in vars(cls))
+            if not issubclass(mine, changed):
+                return None
+        return self._whole
+
+    def _play(self, t: int) -> IntArray:
+        """Round t by the kernels of policy and engine together, asked once more if they must ask."""
+        out = np.empty(self.matroid.rank, dtype=np.int64)
+        for _ in range(2):
+            whole = self._whole
+            assert whole is not None
+            n = whole.select(t, out)
+            if n != ASK:
+                return out if n == out.shape[0] else out[:n].copy()
+            self._ask(1)
+        raise RuntimeError(f"{self!r} asks to be asked and then asks again")
+
+    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
+        code = self._aside.learn(arms, rewards, *self.reward_range)
+        if code:
+            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+
+    # -- what is known -----------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> IntArray:
+        return self.records["count"].astype(np.int64)
+
+    @property
+    def means(self) -> FloatArray:
+        count = self.records["count"]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(count > 0, self.records["total"] / count, np.nan)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"reward_range": self.reward_range, "seed": self.seed}
+
+    def _state(self) -> dict[str, Any]:
+        return {"t": self._t, "records": flat(self.records)}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        known = array_of(state, "records", np.float64, 4 * self.n_arms)
+        if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
+            raise FileError("the records hold what no arm can have")
+        flat(self.records)[:] = known
+        self._t = whole_of(state, "t")
+
+
+class EnginePolicy(RecordPolicy):
+    """A policy whose bases come from one engine over its records. A subclass makes `_engine` and says `_why`."""
 
     _engine: Engine
     _why: str
-    _clock: FloatArray
 
-    def __init__(self, matroid: Matroid, reward_range: Any = (0.0, 1.0)) -> None:
-        super().__init__(matroid, reward_range)
-        self.records = new_records(self.n_arms)
+    def _engine_state(self) -> Any:
+        return getattr(self._engine, "_state", None)
 
     @property
     def engine(self) -> str:
         """Name of the engine in use."""
         return self._engine.name
 
+    def select(self, exclude: Any = None) -> IntArray:
+        """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        if exclude is not None:
+            exclude = as_arms(exclude, self.n_arms, "exclude")
+        t = self._t + 1
+        lam = self._query(t)
+        self._engine._lam = lam
+        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
+        self._t = t
+        return arms
+
+    def _query(self, t: int) -> float:
+        """Make the weights of round t; the query to ask the engine at."""
+        lam = self._aside.prepare(t)
+        if lam < 0.0:
+            self._ask(1)
+            lam = self._aside.prepare(t)
+        self._hand_on()
+        return lam
+
+    def _hand_on(self) -> None:
+        hand_on(self._aside.engine, self._engine)
+
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
-        code = self._engine.observe(arms, rewards, low, high)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
+        super()._update(arms, rewards)
+        self._engine.touch(arms)
+
+    def _last_query(self) -> float:
+        """What the engine was asked at in the last round."""
+        raise NotImplementedError
 
     def _played_until(self, t: int) -> None:
         self._t = t
-        self._engine._lam = self.confidence_width
-
-    @cached_property
-    def _clock_rounds(self) -> dict[int, CompiledRounds]:
-        return {}
-
-    def _rounds_of(self, engine: Engine) -> CompiledRounds | None:
-        """Rounds in which `engine` is asked at the width of the clock, if it is compiled."""
-        state = getattr(engine, "_state", None)
-        if state is None:
-            return None
-        known = self._clock_rounds.get(id(state))
-        if known is None:
-            known = CompiledRounds(ClockRounds(self._clock), state)
-            self._clock_rounds.clear()
-            self._clock_rounds[id(state)] = known
-        return known
+        self._engine._lam = self._last_query()
 
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept. Cost of an update each."""
@@ -82,39 +188,15 @@ class RecordPolicy(Policy):
         return records
 
     def _state(self) -> dict[str, Any]:
-        return {
-            "t": self._t,
-            "records": flat(self.records),
-            "lam": self._engine.lam,
-            "deleted": self._engine.deleted,
-        }
+        return {**super()._state(), "lam": self._engine.lam, "deleted": self._engine.deleted}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        known = array_of(state, "records", np.float64, 4 * self.n_arms)
-        if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
-            raise FileError("the records hold what no arm can have")
-        flat(self.records)[:] = known
-        self._t = whole_of(state, "t")
+        super()._set_state(state)
         self._engine._lam = number_of(state, "lam")
-        self._engine.touch(np.arange(self.n_arms, dtype=np.int64))
+        self._engine.touch_all()
         gone = array_of(state, "deleted", np.int64)
         if len(gone):
             self._engine.delete(gone)
-
-    @property
-    def counts(self) -> IntArray:
-        return self.records["count"].astype(np.int64)
-
-    @property
-    def means(self) -> FloatArray:
-        count = self.records["count"]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, self.records["total"] / count, np.nan)
-
-    @property
-    def confidence_width(self) -> float:
-        """lam of the last round: the index is ``mean + lam / sqrt(N)``."""
-        return float(self._clock[CURRENT])
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -125,3 +207,82 @@ class RecordPolicy(Policy):
             "bytes": self._engine.memory(),
             "bytes_per_arm": self._engine.memory() / self.n_arms,
         }
+
+
+class ClockPolicy(EnginePolicy):
+    """A policy that asks its engine at the width of `_clock` and learns means: ``mean + lam / sqrt(N)``."""
+
+    _clock: FloatArray
+
+    def _make_own(self) -> Any:
+        return ClockRounds(self._clock)
+
+    def _query(self, t: int) -> float:
+        return float(tick(self._clock, t))
+
+    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
+        # One kernel counts and tells the engine.
+        code = self._engine.observe(arms, rewards, *self.reward_range)
+        if code:
+            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+
+    def _last_query(self) -> float:
+        return float(self._clock[CURRENT])
+
+    @property
+    def confidence_width(self) -> float:
+        """lam of the last round: the index is ``mean + lam / sqrt(N)``."""
+        return float(self._clock[CURRENT])
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "clock": self._clock}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        super()._set_state(state)
+
+
+class CountingPolicy(RecordPolicy):
+    """A policy that finds its bases without an engine over its records, and keeps account of deleted arms itself."""
+
+    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self._presence = Presence(self.n_arms)
+
+    def delete(self, arms: Any) -> None:
+        """Take arms out of play; what is known of them is kept."""
+        self._leave(self._presence.delete(arms))
+
+    def insert(self, arms: Any) -> None:
+        """Bring deleted arms back with what is known of them."""
+        self._enter(self._presence.insert(arms))
+
+    def _leave(self, ids: IntArray) -> None:
+        """These distinct arms were marked as absent."""
+
+    def _enter(self, ids: IntArray) -> None:
+        """These distinct arms were marked as present."""
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "deleted": self._presence.deleted}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        super()._set_state(state)
+        self.delete(array_of(state, "deleted", np.int64))
+
+
+class Randomness:
+    """For policies that draw: the state of their generator, changed in place by kernels (`compiled.random`)."""
+
+    seed: int
+
+    @cached_property
+    def _rng(self) -> npt.NDArray[np.uint64]:
+        return new_state(self.seed)
+
+    def reseed(self, seed: int) -> None:
+        """Start the draws anew."""
+        self._rng[:] = new_state(as_seed(seed))
+
+    def _set_rng(self, state: dict[str, Any]) -> None:
+        self._rng[:] = array_of(state, "rng", np.uint64, 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -112,8 +110,3 @@ def best_exchange(table, base, places, weights):
                     best_place = i
                 break
     return best_arm, best_place
-
-
-def lightest_first(base: IntArray, weights: Any) -> IntArray:
-    """Places of the base's arms, lightest first; of equals the larger id counts as lighter. O(D log D)."""
-    return np.lexsort((-base, weights[base])).astype(np.int64, copy=False)

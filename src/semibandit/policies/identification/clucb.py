@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
+from semibandit.checks import as_arms, as_number, as_range, as_rewards, explain, one_of
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.base import as_arms
+from semibandit.engines.clock import stair_at_least
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.base import as_rewards, check_reward_range, explain
-from semibandit.policies.counting import check_number
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
@@ -89,22 +88,21 @@ class CLUCB:
     def __init__(
         self,
         matroid: Matroid,
+        *,
         delta: float = 0.05,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
         clock: str = "auto",
-        *,
         step: float = 0.01,
     ) -> None:
         if not isinstance(matroid, Matroid):
             raise ParameterError(f"matroid must be a semibandit Matroid, got {type(matroid).__name__}")
         self.matroid = matroid
         self.n_arms = matroid.n_arms
-        self.delta = check_number(delta, "delta", 0.0, 1.0, closed=False)
-        self.reward_range = check_reward_range(reward_range)
-        if clock not in CLOCKS:
-            raise ParameterError(f"clock = {clock!r} is not known: one of {', '.join(map(repr, CLOCKS))}")
-        self.step = check_number(step, "step", 0.0, 1.0, closed=False)
+        self.delta = as_number(delta, "delta", 0.0, 1.0, closed=False)
+        self.reward_range = as_range(reward_range)
+        one_of(clock, "clock", CLOCKS)
+        self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
         self.records = new_records(self.n_arms)
         self._recs: FloatArray = flat(self.records).reshape(-1, 4)
@@ -142,12 +140,7 @@ class CLUCB:
         low, high = self.reward_range
         log = math.log(4.0 * self.n_arms / self.delta) + 3.0 * math.log(max(self._samples, 1))
         lam = 0.5 * (high - low) * math.sqrt(2.0 * log)
-        if self.clock == "exact":
-            return lam
-        power = math.ceil(math.log(lam) / math.log1p(self.step))
-        while (1.0 + self.step) ** power < lam:
-            power += 1
-        return (1.0 + self.step) ** power
+        return lam if self.clock == "exact" else float(stair_at_least(lam, self.step))
 
     @property
     def base(self) -> IntArray:
@@ -179,12 +172,11 @@ class CLUCB:
 
     def update(self, arms: Any, rewards: Any) -> None:
         """Count the reward of an arm (or of several). Validates first; a refused call changes nothing."""
-        ids = np.require(as_arms(arms, self.n_arms), requirements=["C", "W", "A"])
+        ids = as_arms(arms, self.n_arms)
         values = as_rewards(rewards, len(ids))
-        low, high = self.reward_range
-        code = self._means.observe(ids, values, low, high)
+        code = self._means.observe(ids, values, *self.reward_range)
         if code:
-            raise explain(code, ids, values, self.n_arms, low, high)
+            raise explain(code, ids, values, self.n_arms, self.reward_range)
         self._others.touch(ids)
         self._samples += len(ids)
         if self._left:
@@ -267,7 +259,7 @@ def identify(
     if env.n_arms != matroid.n_arms:
         raise ParameterError(f"matroid has {matroid.n_arms} arms but env has {env.n_arms}")
     limit = math.inf if max_samples is None else max_samples
-    search = CLUCB(matroid, delta, env.reward_range, engine, clock)
+    search = CLUCB(matroid, delta=delta, reward_range=env.reward_range, engine=engine, clock=clock)
     begin = shown = time.perf_counter()
     # The first sample of each arm, many at a time: nothing is decided between them.
     first = search.unsampled()

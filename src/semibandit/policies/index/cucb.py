@@ -8,23 +8,28 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_number, one_of
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.base import Engine
-from semibandit.engines.clock import new_clock, tick
+from semibandit.engines.clock import new_clock, stair_at_least
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.base import explain
-from semibandit.policies.index.nonlinear import UCB, Levels, level_kind
-from semibandit.policies.options import check_clock, check_exploration, check_step
-from semibandit.policies.records import RecordPolicy
+from semibandit.policies.catalogue import register
+from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind
+from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
-from semibandit.policies.state import array_of
+
+CLOCKS = ("exact", "staircase", "auto")
 
 # With no more arms than this, going through them is cheaper than what a staircase saves.
 FEW_ARMS = 100
 
 
-class CUCB(RecordPolicy):
+@register(
+    cost="O(D log D + s log K) a round for s exchanges (uniform, partition); see `semibandit info`",
+    guarantee="regret O(sum of log T / gap), for every matroid",
+    reference="Gai et al. 2012; Chen et al. 2013; Kveton et al. 2014",
+)
+class CUCB(ClockPolicy):
     """Optimism in the face of uncertainty over the bases of a matroid.
 
     Round t plays the maximum-weight base under the index ``mean + sqrt(exploration (b-a)^2 log t / N)``, ties by
@@ -57,12 +62,12 @@ class CUCB(RecordPolicy):
     clip
         Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
     seed
-        Accepted for symmetry with randomised policies; CUCB draws nothing.
+        Ignored: CUCB draws nothing.
 
     Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
     rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
-    The variants ``"ucb-v"`` and `clip` compute all K indices whenever the clock moves: every round under the exact
-    clock, at its steps under the staircase.
+    The variants ``"ucb-v"`` and `clip` compute all K indices at the steps of a staircase; under the exact clock bounds
+    of all of them about as often, and the indices of a few times D arms a round.
 
     Example
     -------
@@ -81,89 +86,80 @@ class CUCB(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         exploration: float = 1.5,
         clock: str = "exact",
         engine: str = "auto",
-        seed: int | None = None,
-        *,
         step: float = 0.01,
         schedule: Callable[[int], float] | None = None,
         index: str = "ucb",
         clip: bool = False,
+        seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        kind = level_kind(index, clip)
-        check_clock(clock)
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        kind = index_kind(index, clip)
         if schedule is not None and not callable(schedule):
             raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
-        self.exploration = check_exploration(exploration)
-        self.step = check_step(step)
+        self.exploration = as_number(exploration, "exploration", 0.0)
+        self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self.schedule = schedule
-        self.seed = seed
-        self._asked = (clock, engine)
+        self._asked = (one_of(clock, "clock", CLOCKS), engine)
         self.index = index
         self.clip = bool(clip)
-        self._levels = None if kind == UCB else Levels(kind, self.n_arms, self.reward_range)
-        self.clock = self._choose_clock(clock, engine)
-        self._engine, self._why = self._make_engine(matroid, self.records, engine)
+        self.clock = self._choose_clock(clock, engine, kind)
         low, high = self.reward_range
         self._clock = new_clock(
             self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0
         )
+        self._index = None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock)
+        self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
+        self._open()
 
-    def _choose_clock(self, clock: str, engine: str) -> str:
+    def _choose_clock(self, clock: str, engine: str, kind: int) -> str:
         if clock != "auto":
             return clock
-        if self._levels is not None:  # every index changes with every tick, whatever the engine
+        if kind != UCB:
             return "staircase" if engine != "resolve" and self.n_arms > FEW_ARMS else "exact"
         return choose_clock(self.matroid, engine)
 
-    def _make_engine(self, matroid: Matroid, records: Any, engine: str) -> tuple[Engine, str]:
-        if self._levels is not None and self.clock == "exact" and engine == "auto":
-            made, _ = make_engine(matroid, records, "resolve", self.clock)
-            return made, "every index changes every round; clock='staircase' allows a faster engine"
-        return make_engine(matroid, records, engine, self.clock)
+    def _make_own(self) -> Any:
+        return super()._make_own() if self._index is None else self._index.own
 
     def compiled_rounds(self) -> CompiledRounds | None:
-        if type(self) is not CUCB or self.schedule is not None or self._levels is not None:
-            return None
-        return self._rounds_of(self._engine)
+        return super().compiled_rounds() if self.schedule is None else None
 
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        t = self._t + 1
-        lam = tick(self._clock, t) if self.schedule is None else self._scheduled(t)
-        if self._levels is not None:
-            lam = self._levels.move(self._engine, lam)
-        if exclude is None:
-            if self._engine._lam > lam:
-                self._engine.advance(lam)
-            self._engine._lam = lam
-            arms = self._engine._select(lam)
-        else:
-            self._engine.advance(lam)
-            arms = self._engine.base_excluding(exclude)
-        self._t = t
-        return arms
+        if exclude is None and self.schedule is None and self._index is not None and self._whole is not None:
+            arms = self._play(self._t + 1)
+            self._played_until(self._t + 1)
+            return arms
+        return super().select(exclude)
 
-    def _scheduled(self, t: int) -> float:
-        assert self.schedule is not None
+    def _query(self, t: int) -> float:
+        if self.schedule is None:
+            return super()._query(t) if self._index is None else EnginePolicy._query(self, t)
         lam = float(self.schedule(t))
         if not (0.0 <= lam < np.inf):
             raise ClockError(f"schedule({t}) = {lam}: the confidence width must be finite and nonnegative")
         if self.clock == "staircase" and lam > 0.0:
-            lam = (1.0 + self.step) ** np.ceil(np.log(lam) / np.log1p(self.step))
-        return float(lam)
+            lam = float(stair_at_least(lam, self.step))
+        if self._index is None:
+            self._engine.advance(lam)
+            return lam
+        query = self._index.write(self._aside, lam)
+        self._hand_on()
+        return query
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
-        if self._levels is None:
-            code = self._engine.observe(arms, rewards, low, high)
+        if self._index is None:
+            super()._update(arms, rewards)
         else:
-            code = self._levels.observe(self._engine, arms, rewards)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
+            EnginePolicy._update(self, arms, rewards)
+
+    def _last_query(self) -> float:
+        return super()._last_query() if self._index is None else self._index.query
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set: arms 0 .. n_arms - 1 stay what they are, the others are new.
@@ -173,31 +169,31 @@ class CUCB(RecordPolicy):
         yet, and each arm costs O(1) amortised; bringing one in is then an `insert`.
         """
         records = self._grown_records(matroid)
-        engine, why = self._make_engine(matroid, records, self._asked[1])
+        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
         engine.advance(self._engine.lam)
         if len(self._engine.deleted):
             engine.delete(self._engine.deleted)
-        if self._levels is not None:
-            levels = Levels(self._levels.kind, matroid.n_arms, self.reward_range)
-            levels.copy_from(self._levels)
-            self._levels = levels
+        if self._index is not None:
+            index = NonlinearIndex(self._index.own.kind, matroid.n_arms, self.reward_range, self._clock)
+            index.copy_from(self._index)
+            self._index = index
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = engine, why
+        self._open()
 
     @property
     def confidence_width(self) -> float:
         """lam of the last round: the index is ``mean + lam / sqrt(N)``."""
         if self.schedule is None:
             return super().confidence_width
-        return self._engine.lam if self._levels is None else self._levels.level
+        return self._engine.lam if self._index is None else self._index.level
 
     def _arguments(self) -> dict[str, Any]:
         return {
-            "reward_range": self.reward_range,
+            **super()._arguments(),
             "exploration": self.exploration,
             "clock": self._asked[0],
             "engine": self._asked[1],
-            "seed": self.seed,
             "step": self.step,
             "schedule": self.schedule,
             "index": self.index,
@@ -205,22 +201,18 @@ class CUCB(RecordPolicy):
         }
 
     def _state(self) -> dict[str, Any]:
-        state = {**super()._state(), "clock": self._clock}
-        if self._levels is not None:
-            state |= self._levels.state()
-        return state
+        return {**super()._state(), **({} if self._index is None else self._index.state())}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self._clock[:] = array_of(state, "clock", np.float64, 4)
-        if self._levels is not None:
-            self._levels.set_state(state)
+        if self._index is not None:
+            self._index.set_state(state)
         super()._set_state(state)
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "clock": self.clock}
-        if self._levels is not None:
+        if self._index is not None:
             about["index"] = "ucb, clipped" if self.clip else self.index
-            about["bytes"] += self._levels.memory()
+            about["bytes"] += self._index.memory()
             about["bytes_per_arm"] = about["bytes"] / self.n_arms
         return about
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
-from semibandit.compiled.jit import kernel
-from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.base import as_arms
-from semibandit.engines.kernels import check_feedback
-from semibandit.errors import ParameterError
+from semibandit.checks import as_number
+from semibandit.compiled.handle import Floats1, Ints1, Number
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines import make_engine
+from semibandit.engines.clock import stair_at_least
 from semibandit.matroids import Matroid
-from semibandit.policies.base import explain
-from semibandit.policies.options import check_clock, check_exploration, check_step
-from semibandit.policies.records import RecordPolicy
+from semibandit.policies.catalogue import register
+from semibandit.policies.index.forgetting import ForgettingPolicy
+from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.state import array_of, number_of
 
 # Weights are kept in units that grow by 1 / discount a round; beyond this they are divided by it. A power of 4, so
@@ -24,18 +24,52 @@ from semibandit.policies.state import array_of, number_of
 LARGEST_UNIT = 2.0**200
 
 
+# Of `now`: the unit, the discounted number of all rewards, and lam of the last round in terms of the unit.
+UNIT, WEIGHT, LAM = 0, 1, 2
+
+
+class DiscountRounds(NamedTuple):
+    """`seen`: how often each arm's reward was ever seen. `eta`: the height of a stair, 0 for the exact clock."""
+
+    discount: Number
+    scale: Number
+    eta: Number
+    seen: Ints1
+    now: Floats1
+
+
 @kernel
-def enter(recs, seen, arms, rewards, unit):
-    """Count validated feedback, each with weight `unit`. Changes `recs` and `seen`. O(n)."""
-    for i in range(arms.shape[0]):
-        arm = arms[i]
-        seen[arm] += 1
-        n = recs[arm, COUNT] + unit
-        total = recs[arm, TOTAL] + unit * rewards[i]
-        recs[arm, COUNT] = n
+def _discount_prepare(own, engine, t):
+    """A round passes: the unit grows, and lam with it. ASK if the unit must be divided first. O(1)."""
+    now = own.now
+    if now[UNIT] / own.discount > LARGEST_UNIT:
+        return float(ASK)
+    now[UNIT] /= own.discount
+    now[WEIGHT] *= own.discount
+    lam = math.sqrt(own.scale * math.log(max(now[WEIGHT], math.e)) * now[UNIT])
+    if own.eta > 0.0 and lam > 0.0:
+        lam = stair_at_least(lam, own.eta)
+    now[LAM] = max(now[LAM], lam)
+    return now[LAM]
+
+
+@inline_kernel
+def _discount_learn(own, engine, arms, rewards, n):
+    """Count feedback, each reward with the weight of the unit. O(n)."""
+    recs, unit = engine.recs, own.now[UNIT]
+    for j in range(n):
+        arm = arms[j]
+        own.seen[arm] += 1
+        count = recs[arm, COUNT] + unit
+        total = recs[arm, TOTAL] + unit * rewards[j]
+        recs[arm, COUNT] = count
         recs[arm, TOTAL] = total
-        recs[arm, ALPHA] = total / n
-        recs[arm, BETA] = 1.0 / math.sqrt(n)
+        recs[arm, ALPHA] = total / count
+        recs[arm, BETA] = 1.0 / math.sqrt(count)
+    own.now[WEIGHT] += n
+
+
+implement_rounds(DiscountRounds, prepare=_discount_prepare, learn=_discount_learn)
 
 
 @kernel
@@ -54,7 +88,12 @@ def divide(recs, unit):
             recs[arm, BETA] = 1.0 / math.sqrt(n)
 
 
-class DiscountedCUCB(RecordPolicy):
+@register(
+    cost="that of cucb; O(K) every 139 / (1 - discount) rounds",
+    guarantee="for rewards that change: old feedback counts less",
+    reference="Kocsis and Szepesvari 2006; Garivier and Moulines 2011",
+)
+class DiscountedCUCB(ForgettingPolicy):
     """CUCB in which feedback that came s rounds ago counts with weight ``discount ** s``.
 
     Round t plays the maximum-weight base under ``mean + sqrt(exploration (b-a)^2 log n / N)``, where mean and N are the
@@ -95,70 +134,50 @@ class DiscountedCUCB(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         discount: float = 0.999,
         reward_range: Any = (0.0, 1.0),
         exploration: float = 1.5,
         clock: str = "exact",
         engine: str = "auto",
-        *,
         step: float = 0.01,
-        seed: int | None = None,
+        seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        if not 0.0 < discount < 1.0:
-            raise ParameterError(f"discount must lie strictly between 0 and 1, got {discount!r}")
-        self.discount = float(discount)
-        self.exploration = check_exploration(exploration)
-        self.step = check_step(step)
-        self.seed = seed
-        self._asked = (check_clock(clock), engine)
-        self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
-        self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
+        super().__init__(
+            matroid,
+            reward_range=reward_range,
+            exploration=exploration,
+            clock=clock,
+            engine=engine,
+            step=step,
+            seed=seed,
+        )
+        self.discount = as_number(discount, "discount", 0.0, 1.0, closed=False)
         self._seen: IntArray = np.zeros(self.n_arms, dtype=np.int64)
-        self._unit = 1.0
-        self._weight = 0.0
+        self._now: FloatArray = np.array([1.0, 0.0, 0.0])
+        self._open()
 
-    def select(self, exclude: Any = None) -> IntArray:
-        """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        if exclude is not None:
-            exclude = as_arms(exclude, self.n_arms, "exclude")
-        self._unit /= self.discount
-        self._weight *= self.discount
-        if self._unit > LARGEST_UNIT:
+    def _make_own(self) -> Any:
+        return DiscountRounds(self.discount, self._scale, self._eta, self._seen, self._now)
+
+    def _ask(self, rounds: int) -> int:
+        if self._now[UNIT] / self.discount > LARGEST_UNIT:
             self._divide()
-        self._engine._lam = lam = max(self._width(), self._engine.lam)
-        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
-        self._t += 1
-        return arms
-
-    def _width(self) -> float:
-        low, high = self.reward_range
-        level = math.log(max(self._weight, math.e))
-        lam = math.sqrt(self.exploration * level * self._unit) * (high - low)
-        if self.clock == "staircase" and lam > 0.0:
-            height = math.log1p(self.step)
-            power = math.ceil(math.log(lam) / height)
-            stair = math.exp(power * height)
-            lam = stair if stair >= lam else math.exp((power + 1) * height)
-        return lam
+        return rounds
 
     def _divide(self) -> None:
         """Change to a larger unit, with a fresh engine because its clock goes back. O(K)."""
         divide(self._engine._recs, LARGEST_UNIT)
-        self._unit /= LARGEST_UNIT
+        self._now[UNIT] /= LARGEST_UNIT
+        self._now[LAM] = 0.0
         gone = self._engine.deleted
         self._engine, self._why = make_engine(self.matroid, self.records, self._asked[1], self.clock)
         if len(gone):
             self._engine.delete(gone)
+        self._open()
 
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
-        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
-        enter(self._engine._recs, self._seen, arms, rewards, self._unit)
-        self._weight += len(arms)
-        self._engine.touch(arms)
+    def _last_query(self) -> float:
+        return float(self._now[LAM])
 
     @property
     def counts(self) -> IntArray:
@@ -168,37 +187,27 @@ class DiscountedCUCB(RecordPolicy):
     @property
     def effective_counts(self) -> FloatArray:
         """Discounted number of rewards of each arm as of the last round. O(K) copy."""
-        return np.asarray(self.records["count"] / self._unit)
+        return np.asarray(self.records["count"] / self._now[UNIT])
 
     @property
     def confidence_width(self) -> float:
         """lam of the last round, relative to discounted counts: the index is ``mean + lam / sqrt(N)``."""
-        return self._engine.lam / math.sqrt(self._unit)
+        return self._last_query() / math.sqrt(self._now[UNIT])
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "discount": self.discount,
-            "reward_range": self.reward_range,
-            "exploration": self.exploration,
-            "clock": self._asked[0],
-            "engine": self._asked[1],
-            "step": self.step,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "discount": self.discount}
 
     def _state(self) -> dict[str, Any]:
-        own = {"seen": self._seen, "unit": self._unit, "weight": self._weight}
+        own = {"seen": self._seen, "unit": float(self._now[UNIT]), "weight": float(self._now[WEIGHT])}
         return {**super()._state(), **own}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._seen[:] = array_of(state, "seen", np.int64, self.n_arms)
-        self._unit, self._weight = number_of(state, "unit"), number_of(state, "weight")
+        self._now[:] = number_of(state, "unit"), number_of(state, "weight"), number_of(state, "lam")
         super()._set_state(state)
 
     def describe(self) -> dict[str, Any]:
-        total = self._engine.memory() + self._seen.nbytes
-        about = {**super().describe(), "clock": self.clock, "discount": self.discount}
-        return {**about, "bytes": total, "bytes_per_arm": total / self.n_arms}
+        return {**super().describe(), "discount": self.discount}
 
     def __repr__(self) -> str:
         return (

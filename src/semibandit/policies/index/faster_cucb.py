@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import IntArray, flat
+from semibandit.arms import flat
+from semibandit.checks import as_whole, one_of
 from semibandit.engines import ENGINES, make_engine
 from semibandit.engines.base import Engine
-from semibandit.engines.clock import new_clock, tick
+from semibandit.engines.clock import new_clock
 from semibandit.engines.registry import choose
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
@@ -28,15 +29,19 @@ from semibandit.paper.rounded_engine import (
 from semibandit.paper.rounding import Bounds, Rounding
 from semibandit.paper.structure import METHODS
 from semibandit.paper.structure_engine import StructureEngine
-from semibandit.policies.options import check_whole
-from semibandit.policies.records import RecordPolicy
-from semibandit.policies.rounds import CompiledRounds
+from semibandit.policies.catalogue import register
+from semibandit.policies.records import ClockPolicy
 from semibandit.policies.state import array_of, whole_of
 
 EXPLORATION = 1.5
 
 
-class FasterCUCB(RecordPolicy):
+@register(
+    cost="D polylog(T): that of a round over rounded features; needs the horizon",
+    guarantee="regret O(sum of log T / gap) up to lower order terms, for every matroid (Theorem 5.1)",
+    reference="Tzeng et al. 2024, Matroid Semi-Bandits in Sublinear Time",
+)
+class FasterCUCB(ClockPolicy):
     """CUCB whose base is only (1+epsilon)-approximate, epsilon = 1 / log^m T, and therefore found faster.
 
     Round t asks FIND-BASE for the query (1, lam_t), lam_t = sqrt(1.5 (b-a)^2 log t), over the features
@@ -67,7 +72,7 @@ class FasterCUCB(RecordPolicy):
     alpha_lb
         Smallest positive mean that is told from smaller ones, if a = 0; b / T unless given. See the notes.
     seed
-        Accepted for symmetry with randomised policies; FasterCUCB draws nothing.
+        Ignored: FasterCUCB draws nothing.
 
     Notes
     -----
@@ -109,33 +114,31 @@ class FasterCUCB(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         horizon: int,
         m: int = 1,
         reward_range: Any = (0.0, 1.0),
         method: str = "lazy",
         engine: str = "auto",
-        *,
         alpha_lb: float | None = None,
-        seed: int | None = None,
+        seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.horizon = check_whole(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
-        self.m = check_whole(m, "m", 1, "the precision is 1 / log^m T")
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.horizon = as_whole(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
+        self.m = as_whole(m, "m", 1, "the precision is 1 / log^m T")
         low, high = self.reward_range
         if low < 0.0:
             raise ParameterError(
                 f"reward_range = ({low}, {high}): FasterCUCB needs 0 <= a, because its approximation is relative; "
                 f"add {-low} to every reward"
             )
-        if method not in METHODS:
-            raise ParameterError(f"method = {method!r} is not known: one of {', '.join(map(repr, METHODS))}")
-        self.method = method
+        self.method = one_of(method, "method", METHODS)
         self.epsilon = 1.0 / math.log(self.horizon) ** self.m
         self.bounds = self._bounds(alpha_lb)
-        self.seed = seed
         self._asked = (method, engine, alpha_lb)
         self._clock = new_clock(EXPLORATION * (high - low) ** 2)
         self._engine, self._why = self._make_engine(engine)
+        self._open()
 
     def _bounds(self, alpha_lb: float | None) -> Bounds:
         low, high = self.reward_range
@@ -194,14 +197,12 @@ class FasterCUCB(RecordPolicy):
         self._why = f"CUCB beyond the horizon of {self.horizon:,} rounds; {why}"
         if len(gone):
             self._engine.delete(gone)
+        self._open()
 
     @property
     def beyond_horizon(self) -> bool:
         """Whether CUCB has taken over, because the planned rounds were over."""
         return not isinstance(self._engine, (RoundedEngine, StructureEngine))
-
-    def compiled_rounds(self) -> CompiledRounds | None:
-        return self._rounds_of(self._engine) if type(self) is FasterCUCB else None
 
     def _ask(self, rounds: int) -> int:
         """One and the same engine plays up to the horizon; then CUCB takes over."""
@@ -217,38 +218,25 @@ class FasterCUCB(RecordPolicy):
         """Name of the engine in use: that of the exact engine fed with rounded features, or ``"dynamic"``."""
         return self._engine.inner.name if isinstance(self._engine, RoundedEngine) else self._engine.name
 
-    def select(self, exclude: Any = None) -> IntArray:
-        """FIND-BASE((1, lam_t)), ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        t = self._t + 1
+    def _query(self, t: int) -> float:
+        """lam_t, which FIND-BASE is asked at."""
         if t > self.horizon and not self.beyond_horizon:
             self._take_over()
-        lam = float(tick(self._clock, t))
-        self._engine._lam = lam
-        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
-        self._t = t
-        return arms
+        return super()._query(t)
 
     def _arguments(self) -> dict[str, Any]:
         method, engine, alpha_lb = self._asked
-        return {
-            "horizon": self.horizon,
-            "m": self.m,
-            "reward_range": self.reward_range,
-            "method": method,
-            "engine": engine,
-            "alpha_lb": alpha_lb,
-            "seed": self.seed,
-        }
+        own = {"horizon": self.horizon, "m": self.m, "method": method, "engine": engine, "alpha_lb": alpha_lb}
+        return {**super()._arguments(), **own}
 
     def _state(self) -> dict[str, Any]:
-        state = {**super()._state(), "clock": self._clock}
+        state = super()._state()
         if isinstance(self._engine, RoundedEngine):
             state |= {"cell": self._engine.progress.cell, "counts": self._engine.progress.counts}
         return state
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._t = whole_of(state, "t")
-        self._clock[:] = array_of(state, "clock", np.float64, 4)
         if self._t > self.horizon or (isinstance(self._engine, RoundedEngine) and "cell" not in state):
             self._take_over()
         mine = self._engine
@@ -262,6 +250,7 @@ class FasterCUCB(RecordPolicy):
         state = self._state()
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = self._make_engine(self._asked[1])
+        self._open()
         self._set_state({**state, "records": flat(records)})
 
     def describe(self) -> dict[str, Any]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import as_number, one_of
 from semibandit.engines import make_engine
-from semibandit.engines.base import Engine
-from semibandit.errors import ParameterError
+from semibandit.engines.clock import new_clock
 from semibandit.matroids import Matroid
-from semibandit.policies.base import explain
-from semibandit.policies.index.cucb import FEW_ARMS
-from semibandit.policies.index.nonlinear import KL, Levels
-from semibandit.policies.options import check_clock, check_step
-from semibandit.policies.records import RecordPolicy
+from semibandit.policies.catalogue import register
+from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
+from semibandit.policies.index.nonlinear import KL, NonlinearIndex
+from semibandit.policies.records import EnginePolicy
+from semibandit.policies.state import array_of
 
 
-class KLOSM(RecordPolicy):
+@register(
+    cost="bounds of all indices at times, indices of a few times D arms a round; else that of cucb",
+    guarantee="asymptotically optimal for Bernoulli rewards, for every matroid",
+    reference="Talebi and Proutiere 2016",
+)
+class KLOSM(EnginePolicy):
     """The base of largest KL-UCB index each round.
 
     The index of an arm with N rewards is the largest q with ``N kl(mean, q) <= log t + c log log t``, for Bernoulli
@@ -35,18 +39,19 @@ class KLOSM(RecordPolicy):
     loglog
         The c above; 3 in the analysis, 0 leaves the term out.
     clock
-        ``"exact"``: every index is computed anew every round, O(K). ``"staircase"``: the right-hand side is rounded
-        up to the next power of (1 + step)^2, so that between two steps only played arms have a new index and
-        CUCB's engines find the base. ``"auto"``: the staircase from about 100 arms on.
+        ``"exact"``: log t itself. ``"staircase"``: the right-hand side is rounded up to the next power of
+        (1 + step)^2, so that between two steps only played arms have a new index. ``"auto"``: the staircase from
+        about 100 arms on.
     engine
         ``"auto"`` or a name in `semibandit.engines.ENGINES`.
     step
         Relative height of a stair, in terms of the width of a confidence interval.
     seed
-        Accepted for symmetry with randomised policies; nothing is drawn.
+        Ignored: nothing is drawn.
 
-    Cost: O(K) a round under the exact clock. Under the staircase that of CUCB with the same engine, and O(K) at each of
-    its steps: some 150 in 10^6 rounds.
+    Cost: that of CUCB with the same engine. Under the staircase also all K indices at each of its steps, some 150 in
+    10^6 rounds. Under the exact clock the indices of a few times D arms and a few answers of the engine a round, and
+    bounds of all K, about as often as a staircase steps (`semibandit.policies.index.nonlinear`).
 
     Example
     -------
@@ -63,94 +68,80 @@ class KLOSM(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         loglog: float = 3.0,
         clock: str = "exact",
         engine: str = "auto",
-        *,
         step: float = 0.01,
-        seed: int | None = None,
+        seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        if not (np.isfinite(loglog) and loglog >= 0.0):
-            raise ParameterError(f"loglog must be finite and nonnegative, got {loglog}")
-        self.loglog = float(loglog)
-        self.step = check_step(step)
-        self.seed = seed
-        self._asked = (check_clock(clock), engine)
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.loglog = as_number(loglog, "loglog", 0.0)
+        self.step = as_number(step, "step", 0.0, 1.0, closed=False)
+        self._asked = (one_of(clock, "clock", CLOCKS), engine)
         if clock == "auto":
             clock = "staircase" if engine != "resolve" and self.n_arms > FEW_ARMS else "exact"
         self.clock = clock
-        self._levels = Levels(KL, self.n_arms, self.reward_range)
-        self._engine, self._why = self._make_engine(matroid, self.records)
+        self._clock: FloatArray = new_clock(self.loglog, self.step if clock == "staircase" else 0.0)
+        self._index = NonlinearIndex(KL, self.n_arms, self.reward_range, self._clock)
+        self._engine, self._why = make_engine(matroid, self.records, engine, clock)
+        self._open()
 
-    def _make_engine(self, matroid: Matroid, records: Any) -> tuple[Engine, str]:
-        engine = self._asked[1]
-        if self.clock == "exact" and engine == "auto":
-            made, _ = make_engine(matroid, records, "resolve", self.clock)
-            return made, "every index changes every round; clock='staircase' allows a faster engine"
-        return make_engine(matroid, records, engine, self.clock)
-
-    def _level(self, t: int) -> float:
-        """log t + c log log t, rounded up to a stair, never below an earlier one."""
-        level = math.log(t)
-        level += self.loglog * math.log(max(1.0, level))
-        if self.clock == "staircase" and level > 0.0:
-            if level <= self._levels.level:
-                return self._levels.level
-            height = 2.0 * math.log1p(self.step)
-            power = math.ceil(math.log(level) / height)
-            stair = math.exp(power * height)
-            level = stair if stair >= level else math.exp((power + 1) * height)
-        return level
+    def _make_own(self) -> Any:
+        return self._index.own
 
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        t = self._t + 1
-        self._engine._lam = lam = self._levels.move(self._engine, self._level(t))
-        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
-        self._t = t
+        if exclude is not None or self._whole is None:
+            return super().select(exclude)
+        arms = self._play(self._t + 1)
+        self._played_until(self._t + 1)
         return arms
 
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        code = self._levels.observe(self._engine, arms, rewards)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, *self.reward_range)
+    def _last_query(self) -> float:
+        return self._index.query
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`. O(K)."""
         records = self._grown_records(matroid)
-        engine, why = self._make_engine(matroid, records)
+        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
         engine._lam = self._engine.lam
         if len(self._engine.deleted):
             engine.delete(self._engine.deleted)
+        index = NonlinearIndex(KL, matroid.n_arms, self.reward_range, self._clock)
+        index.copy_from(self._index)
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
-        self._engine, self._why = engine, why
+        self._engine, self._why, self._index = engine, why, index
+        self._open()
 
     @property
     def confidence_width(self) -> float:
         """The right-hand side of the condition on N kl in the last round."""
-        return self._levels.level
+        return self._index.level
 
     def _arguments(self) -> dict[str, Any]:
         return {
-            "reward_range": self.reward_range,
+            **super()._arguments(),
             "loglog": self.loglog,
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
-            "seed": self.seed,
         }
 
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), **self._levels.state()}
+        return {**super()._state(), **self._index.state(), "clock": self._clock}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self._levels.set_state(state)
+        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        self._index.set_state(state)
         super()._set_state(state)
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "clock": self.clock}
+        about = {**super().describe(), "clock": self.clock}
+        about["bytes"] += self._index.memory()
+        about["bytes_per_arm"] = about["bytes"] / self.n_arms
+        return about
 
     def __repr__(self) -> str:
         return f"KLOSM({self.matroid!r}, engine={self.engine!r}, clock={self.clock!r}, t={self._t})"

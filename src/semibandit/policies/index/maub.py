@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
+from semibandit.checks import as_whole, one_of
+from semibandit.compiled.handle import ArrayOf, Floats1, Ints1, Number, Whole, by_handle
 from semibandit.compiled.jit import kernel
-from semibandit.errors import FileError, ParameterError
+from semibandit.errors import FileError
 from semibandit.matroids import Matroid
 from semibandit.matroids.base import heaviest_first
 from semibandit.matroids.validate import arm_ids
-from semibandit.policies.counting import CountingPolicy, check_number, check_seed
-from semibandit.policies.identification.circuits import (
-    BoolTable,
-    best_exchange,
-    exchange_table,
-    lightest_first,
-)
+from semibandit.policies.catalogue import register
+from semibandit.policies.identification.circuits import best_exchange, exchange_table
 from semibandit.policies.index.nonlinear import kl_upper
+from semibandit.policies.records import CountingPolicy
+from semibandit.policies.rounds import ASK, count_rewards, implement_rounds, sort_ids
 from semibandit.policies.state import array_of, whole_of
 
-INDICES = ("kl", "ucb")
+INDICES = ("ucb", "kl")
 COUNTERS = ("reign", "oracle_rounds", "tests", "leaders")
+
+# Of `meta`: the counters in their order; then how many arms the leader has, whether its exchanges are in the table,
+# and whether it was found anew for the coming round.
+REIGN, ORACLE_ROUNDS, TESTS, LEADERS, SIZE, KNOWN, NEW = 0, 1, 2, 3, 4, 5, 6
+
+Flags2 = Annotated[npt.NDArray[np.bool_], ArrayOf("bool", 2)]
+
+
+class LeaderRounds(NamedTuple):
+    """`leader` (ascending) and `table`: which of its places each arm can take, as `exchange_table` tells.
+
+    `every`: how often the leader itself is played. `kind`: the place of the index in `INDICES`. `places` and `weight`
+    are scratch.
+    """
+
+    low: Number
+    high: Number
+    kind: Whole
+    every: Whole
+    leader: Ints1
+    table: Flags2
+    places: Ints1
+    weight: Floats1
+    meta: Ints1
 
 
 @kernel
@@ -39,6 +63,75 @@ def kl_indices(recs, budget, low, span, out):
             out[k] = kl_upper(min(max(p, 0.0), 1.0), budget / n)
 
 
+@kernel
+def write_leader_indices(own, engine, t):
+    """The index of every arm in round t, into `own.weight`. O(K)."""
+    span = own.high - own.low
+    log = math.log(float(t))
+    if own.kind == 0:
+        lam = math.sqrt(1.5 * span * span * log)
+        for k in range(own.weight.shape[0]):
+            own.weight[k] = engine.recs[k, ALPHA] + lam * engine.recs[k, BETA]
+    else:
+        log = max(log, math.log(2.0))
+        kl_indices(engine.recs, log + 3.0 * math.log(max(log, 1.0)), own.low, span, own.weight)
+
+
+@kernel
+def _exchange(own):
+    """The exchange of the leader that gains most under `own.weight`: (arm, place in the leader), or (-1, -1)."""
+    leader, places, weight = own.leader, own.places, own.weight
+    n = own.meta[SIZE]
+    # Lightest first; of equals the larger id counts as lighter.
+    for i in range(n):
+        w = weight[leader[i]]
+        j = i - 1
+        while j >= 0 and (weight[leader[places[j]]] >= w):
+            places[j + 1] = places[j]
+            j -= 1
+        places[j + 1] = i
+    return best_exchange(own.table, leader, places[:n], weight)
+
+
+@kernel
+def is_challenged(own, engine):
+    """Whether the leader must be found anew, because it is not the best base by mean or its exchanges are unknown."""
+    if own.meta[NEW] == 1:
+        return False
+    if own.meta[KNOWN] == 0:
+        return True
+    for k in range(own.weight.shape[0]):
+        own.weight[k] = engine.recs[k, ALPHA]
+    return _exchange(own)[0] >= 0
+
+
+@kernel
+def _leader_select(own, engine, t, out):
+    """The leader or its best exchange by index. O(K) to O(K D)."""
+    if is_challenged(own, engine):
+        return ASK
+    own.meta[NEW] = 0
+    own.meta[REIGN] += 1
+    n = own.meta[SIZE]
+    for i in range(n):
+        out[i] = own.leader[i]
+    if own.meta[KNOWN] == 1 and own.meta[REIGN] % own.every != 0:
+        write_leader_indices(own, engine, t)
+        arm, place = _exchange(own)
+        if arm >= 0:
+            out[place] = arm
+            sort_ids(out, n)
+    return n
+
+
+implement_rounds(LeaderRounds, select=_leader_select, learn=count_rewards, touches="nothing")
+
+
+@register(
+    cost="O(K) to O(K D) a round; independence tests only when the leader changes",
+    guarantee="none claimed: our reading of the paper's abstract",
+    reference="after Delage and Gaudel 2025; Combes and Proutiere 2014",
+)
 class MAUB(CountingPolicy):
     """Unimodal matroid bandit: the best base by mean leads, and only its single exchanges are explored.
 
@@ -87,124 +180,120 @@ class MAUB(CountingPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         index: str = "kl",
         leader_every: int | None = None,
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.seed = check_seed(seed)
-        if index not in INDICES:
-            raise ParameterError(f"index = {index!r} is not known: one of {', '.join(map(repr, INDICES))}")
-        self.index = index
-        every = (
-            matroid.rank + 1 if leader_every is None else check_number(leader_every, "leader_every", 2, 2**53)
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.index = one_of(index, "index", INDICES)
+        every = matroid.rank + 1 if leader_every is None else leader_every
+        self.leader_every = as_whole(every, "leader_every", 2, "rounds of a reign")
+        self._open()
+
+    def _make_own(self) -> Any:
+        low, high = self.reward_range
+        rank = self.matroid.rank
+        return LeaderRounds(
+            low=low,
+            high=high,
+            kind=INDICES.index(self.index),
+            every=self.leader_every,
+            leader=np.zeros(rank, dtype=np.int64),
+            table=np.zeros((self.n_arms, rank), dtype=np.bool_),
+            places=np.zeros(rank, dtype=np.int64),
+            weight=np.zeros(self.n_arms),
+            meta=np.zeros(7, dtype=np.int64),
         )
-        if every != int(every):
-            raise ParameterError(f"leader_every must be an integer of at least 2, got {leader_every!r}")
-        self.leader_every = int(every)
-        self._table: BoolTable | None = None
-        self._leader: IntArray = np.empty(0, dtype=np.int64)
-        self._reign = 0
-        self._oracle_rounds = 0
-        self._tests = 0
-        self._leaders = 0
 
     @property
     def leader(self) -> IntArray:
         """The leader of the last round."""
-        return self._leader.copy()
+        return np.array(self._own.leader[: self._own.meta[SIZE]])
 
     def _greedy(self, weights: FloatArray, present: Any) -> IntArray:
         order = heaviest_first(weights)
         return np.sort(self.matroid._greedy(order[present[order]]))
 
+    def _call(self, kernel: Any, *rest: Any) -> Any:
+        rounds = self._aside
+        return by_handle(kernel, *rounds.kinds).entry(rounds.own_handle, rounds.engine_handle, *rest)
+
     def indices(self, t: int) -> FloatArray:
         """The index of every arm in round t. O(K)."""
-        low, high = self.reward_range
-        if self.index == "ucb":
-            lam = math.sqrt(1.5 * (high - low) ** 2 * math.log(t))
-            ucb: FloatArray = self._recs[:, ALPHA] + lam * self._recs[:, BETA]
-            return ucb
-        log = math.log(max(t, 2))
-        out = np.empty(self.n_arms)
-        kl_indices(self._recs, log + 3.0 * math.log(max(log, 1.0)), low, high - low, out)
-        return out
+        self._call(write_leader_indices, t)
+        return np.array(self._own.weight)
 
     def select(self, exclude: Any = None) -> IntArray:
         """The leader or one of its exchanges, ascending ids. With `exclude`: the best base by index without them."""
         t = self._t + 1
         if exclude is not None:
-            present = self._present.copy()
-            present[self._excluded(exclude)] = False
+            present = self._presence.mask
+            present[self._presence.among(exclude)] = False
             arms = self._greedy(self.indices(t), present)
-            self._oracle_rounds += 1
+            self._own.meta[ORACLE_ROUNDS] += 1
         else:
             arms = self._play(t)
         self._t = t
         return arms
 
-    def _play(self, t: int) -> IntArray:
-        means = np.ascontiguousarray(self._recs[:, ALPHA])
-        if self._table is None or self._exchange(means)[0] >= 0:
-            self._crown(means)
-        self._reign += 1
-        if self._table is None or self._reign % self.leader_every == 0:
-            return self._leader.copy()
-        arm, place = self._exchange(self.indices(t))
-        arms = self._leader.copy()
-        if arm >= 0:
-            arms[place] = arm
-            arms.sort()
-        return arms
+    def _ask(self, rounds: int) -> int:
+        if rounds and self._call(is_challenged):
+            self._find_leader()
+        return rounds
 
-    def _exchange(self, weights: FloatArray) -> tuple[int, int]:
-        """The exchange of the leader that gains most under `weights`: (arm, place in the leader), or (-1, -1)."""
-        assert self._table is not None
-        places = lightest_first(self._leader, weights)
-        arm, place = best_exchange(self._table, self._leader, places, weights)
-        return int(arm), int(place)
-
-    def _crown(self, means: FloatArray) -> None:
+    def _find_leader(self) -> None:
         """Find the leader anew, and its circuits unless it holds arms never seen."""
-        self._leader = self._greedy(means, self._present)
-        self._oracle_rounds += 1
-        self._leaders += 1
-        self._reign = 0
-        self._table = None
-        if np.isfinite(means[self._leader]).all():
-            # Absent arms and loops have no part in any exchange.
-            self._table, tests = exchange_table(self.matroid, self._leader, np.flatnonzero(self._present))
-            self._tests += tests
+        means = np.ascontiguousarray(self._recs[:, ALPHA])
+        leader = self._greedy(means, self._presence.mask)
+        meta = self._own.meta
+        meta[ORACLE_ROUNDS] += 1
+        meta[LEADERS] += 1
+        meta[REIGN] = meta[KNOWN] = 0
+        meta[NEW] = 1
+        self._set_leader(leader)
+        if np.isfinite(means[leader]).all():
+            meta[TESTS] += self._find_exchanges()
+
+    def _set_leader(self, leader: IntArray) -> None:
+        self._own.leader[: len(leader)] = leader
+        self._own.meta[SIZE] = len(leader)
+
+    def _find_exchanges(self) -> int:
+        """Fill the table; the tests it took. Absent arms and loops have no part in any exchange."""
+        leader = self.leader
+        table, tests = exchange_table(self.matroid, leader, np.flatnonzero(self._presence.mask))
+        self._own.table[:, : len(leader)] = table
+        self._own.meta[KNOWN] = 1
+        return tests
 
     def _leave(self, ids: IntArray) -> None:
-        self._table = None
+        self._own.meta[KNOWN] = 0
 
     def _enter(self, ids: IntArray) -> None:
-        self._table = None
+        self._own.meta[KNOWN] = 0
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "reward_range": self.reward_range,
-            "index": self.index,
-            "leader_every": self.leader_every,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "index": self.index, "leader_every": self.leader_every}
 
     def _state(self) -> dict[str, Any]:
-        counters = {name: getattr(self, f"_{name}") for name in COUNTERS}
-        return {**super()._state(), **counters, "leader": self._leader, "crowned": self._table is not None}
+        counters = {name: int(self._own.meta[i]) for i, name in enumerate(COUNTERS)}
+        return {**super()._state(), **counters, "leader": self.leader, "crowned": bool(self._own.meta[KNOWN])}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         leader = arm_ids(array_of(state, "leader", np.int64), self.n_arms, "leader")
-        for name in COUNTERS:
-            setattr(self, f"_{name}", whole_of(state, name))
-        self._leader, self._table = leader, None
-        if state["crowned"]:
-            if not self.matroid._is_independent(leader) or not self._present[leader].all():
+        self._own.meta[:] = 0
+        for i, name in enumerate(COUNTERS):
+            self._own.meta[i] = whole_of(state, name)
+        if not self.matroid._is_independent(leader) or not self._presence.mask[leader].all():
+            if state["crowned"]:
                 raise FileError("the leader is no base")
-            self._table, _ = exchange_table(self.matroid, leader, np.flatnonzero(self._present))
+            leader = leader[:0]
+        self._set_leader(leader)
+        if state["crowned"]:
+            self._find_exchanges()
 
     def describe(self) -> dict[str, Any]:
         """What runs inside: ``oracle_rounds`` counts the rounds that asked the membership oracle (those that cover all
@@ -216,9 +305,9 @@ class MAUB(CountingPolicy):
             "engine": "circuits",
             "why": "exchanges of the leader are kept until it changes",
             "index": self.index,
-            "oracle_rounds": self._oracle_rounds,
-            "leaders": self._leaders,
-            "circuit_tests": self._tests,
+            "oracle_rounds": int(self._own.meta[ORACLE_ROUNDS]),
+            "leaders": int(self._own.meta[LEADERS]),
+            "circuit_tests": int(self._own.meta[TESTS]),
         }
 
     def __repr__(self) -> str:

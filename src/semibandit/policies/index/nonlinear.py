@@ -1,28 +1,67 @@
 """Indices that are not ``mean + lam / sqrt(N)``: computed arm by arm for one level of the clock.
 
 A kinetic engine follows weights that are linear in lam. KL-UCB, UCB-V and clipped indices are not, so they are written
-into the records as plain weights (beta = 0): all K of them when the level changes, and only those of played arms
-in between. Under a staircase clock the level changes some 150 times in 10^6 rounds.
+into the records as plain weights (beta = 0).
+
+Under a staircase clock all K of them are computed when the level changes, some 150 times in 10^6 rounds, and only those
+of played arms in between. Under the exact clock the level changes every round, but indices never fall with the level:
+the index at a somewhat higher level is a bound that holds for many rounds. An engine keeps the best base of the bounds;
+bounds of its arms are replaced by what their index is now, and when all are, it is the best base of the indices too,
+with the same ties. So few indices are computed a round.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray
+from semibandit.compiled.handle import Flags1, Floats1, Ints1, Number, Whole, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.base import Engine
-from semibandit.engines.kernels import check_feedback
+from semibandit.engines.base import bytes_of
+from semibandit.engines.clock import CURRENT, ETA, SCALE, stair_at_least, tick
+from semibandit.engines.kernels import engine_select, engine_touch, engine_touch_all
 from semibandit.errors import ParameterError
+from semibandit.policies.rounds import CompiledRounds, implement_rounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
 UCB, CLIPPED, UCB_V, KL = 0, 1, 2, 3
 
+# Of `meta`: what the weights in the records are (0: not yet any, indices at the level, bounds), how often they were
+# all written, and how many arms are listed. Of `now`: the level of the round, and that of the bounds.
+WHAT, WRITTEN, LISTED = 0, 1, 2
+INDICES, BOUNDS = 1, 2
+LEVEL, BOUND_LEVEL = 0, 1
+
 _NEWTON = 60
+
+# How far above the level bounds are computed, how often the engine is asked with better bounds before all indices are
+# computed, and how many arms for each arm played keep their index from round to round.
+_ABOVE, _TRIES, _KEEP = 0.01, 8, 4
+
+
+class IndexRounds(NamedTuple):
+    """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
+
+    `squares`: sums of squared rewards, for UCB-V only. The rest is empty under a staircase: `bound`, the index at the
+    level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else -1);
+    the arms with such a weight, listed in no order.
+    """
+
+    kind: Whole
+    low: Number
+    high: Number
+    clock: Floats1
+    squares: Floats1
+    bound: Floats1
+    exact_at: Floats1
+    listed: Ints1
+    is_listed: Flags1
+    meta: Ints1
+    now: Floats1
 
 
 @inline_kernel
@@ -52,112 +91,231 @@ def kl_upper(p, d):
 
 
 @inline_kernel
-def level_index(kind, n, total, squares, level, low, high):
-    """The index of an arm with `n` rewards of sum `total` and sum of squares `squares` (UCB-V only), at `level`.
-
-    `level` is lam of CUCB's clock for CLIPPED and UCB_V, and the right-hand side of the condition on N kl for KL.
-    """
+def _index_of(own, recs, arm, level):
+    """The index of an arm at `level`: lam of CUCB's clock, or the right-hand side of the condition on N kl for KL."""
+    n = recs[arm, COUNT]
     if n <= 0.0:
         return np.inf
-    mean = total / n
-    if kind == CLIPPED:
-        return min(high, mean + level / math.sqrt(n))
-    span = high - low
-    if kind == UCB_V:
-        variance = max(0.0, squares / n - mean * mean)
+    mean = recs[arm, TOTAL] / n
+    if own.kind == CLIPPED:
+        return min(own.high, mean + level / math.sqrt(n))
+    span = own.high - own.low
+    if own.kind == UCB_V:
+        variance = max(0.0, own.squares[arm] / n - mean * mean)
         lam = level / span
         return mean + lam * math.sqrt(2.0 * variance / n) + 3.0 * span * lam * lam / n
-    p = min(1.0, max(0.0, (mean - low) / span))
-    return low + span * kl_upper(p, level / n)
+    p = min(1.0, max(0.0, (mean - own.low) / span))
+    return own.low + span * kl_upper(p, level / n)
+
+
+@inline_kernel
+def _level_of_round(own, t):
+    """The level of round t. Changes the clock. O(1)."""
+    if own.kind != KL:
+        return tick(own.clock, t)
+    clock = own.clock
+    level = math.log(float(t))
+    level += clock[SCALE] * math.log(max(1.0, level))
+    if level > clock[CURRENT]:
+        # Levels are squares of widths, so a stair of levels is two of widths.
+        eta = clock[ETA]
+        clock[CURRENT] = level if eta <= 0.0 else stair_at_least(level, eta * (2.0 + eta))
+    return clock[CURRENT]
 
 
 @kernel
-def index_all(kind, recs, squares, level, low, high):
-    """Write the index of every arm into the records. O(K)."""
-    for arm in range(recs.shape[0]):
-        s = squares[arm] if squares.shape[0] else 0.0
-        recs[arm, ALPHA] = level_index(kind, recs[arm, COUNT], recs[arm, TOTAL], s, level, low, high)
-        recs[arm, BETA] = 0.0
+def write_indices(own, engine, level):
+    """Write the index of every arm into the records; the query to ask the engine at. O(K) if they are other ones.
 
-
-@kernel
-def count_and_index(kind, recs, squares, arms, rewards, level, low, high):
-    """Validate a batch of feedback, count it and write the index of its arms. Nothing changes on error.
-
-    Sums of rewards and of their squares, so that order does not matter but for rounding.
+    Weights do not depend on the query, because beta = 0; that it counts up tells engines which keep something
+    for a step of the clock that a new one has begun.
     """
-    code = check_feedback(recs.shape[0], arms, rewards, low, high)
-    if code != 0:
-        return code
-    for i in range(arms.shape[0]):
-        arm = arms[i]
-        recs[arm, COUNT] += 1.0
-        recs[arm, TOTAL] += rewards[i]
-        if squares.shape[0]:
-            squares[arm] += rewards[i] * rewards[i]
-    for i in range(arms.shape[0]):
-        arm = arms[i]
-        s = squares[arm] if squares.shape[0] else 0.0
-        recs[arm, ALPHA] = level_index(kind, recs[arm, COUNT], recs[arm, TOTAL], s, level, low, high)
+    if own.meta[WHAT] != INDICES or own.now[LEVEL] != level:
+        recs = engine.recs
+        for arm in range(recs.shape[0]):
+            recs[arm, ALPHA] = _index_of(own, recs, arm, level)
+            recs[arm, BETA] = 0.0
+        own.meta[WHAT] = INDICES
+        own.meta[WRITTEN] += 1
+        own.now[LEVEL] = level
+        engine_touch_all(engine)
+    return float(own.meta[WRITTEN])
+
+
+@kernel
+def _write_bounds(own, engine, level):
+    """Write bounds that hold up to a somewhat higher level into the records. O(K)."""
+    recs = engine.recs
+    above = level + _ABOVE * (1.0 + level)
+    for arm in range(recs.shape[0]):
+        bound = _index_of(own, recs, arm, above)
+        own.bound[arm] = bound
+        own.exact_at[arm] = -1.0
+        own.is_listed[arm] = False
+        recs[arm, ALPHA] = bound
         recs[arm, BETA] = 0.0
-    return 0
+    own.meta[WHAT] = BOUNDS
+    own.meta[WRITTEN] += 1
+    own.meta[LISTED] = 0
+    own.now[BOUND_LEVEL] = above
+    engine_touch_all(engine)
 
 
-class Levels:
-    """Indices of one kind over the records of an engine, kept for one level of the clock."""
+@kernel
+def _write_index(own, engine, arm):
+    """Let the weight of `arm` be its index at the level of the round; whether it was another one. O(1)."""
+    own.exact_at[arm] = own.now[LEVEL]
+    if not own.is_listed[arm]:
+        own.is_listed[arm] = True
+        own.listed[own.meta[LISTED]] = arm
+        own.meta[LISTED] += 1
+    index = _index_of(own, engine.recs, arm, own.now[LEVEL])
+    if index == engine.recs[arm, ALPHA]:
+        return False
+    engine.recs[arm, ALPHA] = index
+    engine_touch(engine, arm)
+    return True
 
-    def __init__(self, kind: int, n_arms: int, reward_range: tuple[float, float]) -> None:
-        self.kind = kind
-        self.range = reward_range
-        self.squares: FloatArray = np.zeros(n_arms if kind == UCB_V else 0)
-        self.level = 0.0
-        self.moves = 0
 
-    def move(self, engine: Engine, level: float) -> float:
-        """Go to another level, up or down; the query to ask the engine at. O(K) if the level differs.
+@kernel
+def _follow_level(own, engine, level, n_played):
+    """Bring the weights of listed arms to a new level: their indices, or bounds again if they are many."""
+    own.now[LEVEL] = level
+    n = own.meta[LISTED]
+    if n <= _KEEP * n_played + 8:
+        for i in range(n):
+            _write_index(own, engine, own.listed[i])
+        return
+    for i in range(n):
+        arm = own.listed[i]
+        own.is_listed[arm] = False
+        own.exact_at[arm] = -1.0
+        engine.recs[arm, ALPHA] = own.bound[arm]
+        engine_touch(engine, arm)
+    own.meta[LISTED] = 0
 
-        Weights do not depend on the query, because beta = 0; that it counts up tells engines which keep something
-        for a step of the clock that a new one has begun.
-        """
-        if level != self.level:
-            index_all(self.kind, engine._recs, self.squares, level, *self.range)
-            self.level = level
-            self.moves += 1
-            engine.touch(np.arange(engine.n_arms, dtype=np.int64))
-        return float(self.moves)
 
-    def observe(self, engine: Engine, arms: IntArray, rewards: FloatArray) -> int:
-        """As `Engine.observe`."""
-        low, high = self.range
-        code = int(
-            count_and_index(self.kind, engine._recs, self.squares, arms, rewards, self.level, low, high)
+@inline_kernel
+def _index_prepare(own, engine, t):
+    return write_indices(own, engine, _level_of_round(own, t))
+
+
+@kernel
+def _settle(own, engine, arms, level, tries):
+    """Replace bounds of `arms` by indices, all bounds after too many tries; whether none was another number."""
+    if tries == _TRIES:
+        for arm in range(engine.recs.shape[0]):
+            if own.exact_at[arm] != level:
+                _write_index(own, engine, arm)
+        return False
+    settled = True
+    for j in range(arms.shape[0]):
+        if own.exact_at[arms[j]] != level and _write_index(own, engine, arms[j]):
+            settled = False
+    return settled
+
+
+@kernel
+def _index_select(own, engine, t, out):
+    """The best base by index. Under the exact clock expected to compute the indices of a few times D arms."""
+    level = _level_of_round(own, t)
+    bounded = own.bound.shape[0] > 0
+    if not bounded:
+        write_indices(own, engine, level)
+    else:
+        if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
+            _write_bounds(own, engine, level)
+        _follow_level(own, engine, level, out.shape[0])
+    tries = 0
+    while True:
+        # In one place, so that the engine is compiled into it once.
+        n = engine_select(engine, float(own.meta[WRITTEN]), out)
+        tries += 1
+        if not bounded or _settle(own, engine, out[:n], level, tries):
+            return n
+
+
+@inline_kernel
+def _index_learn(own, engine, arms, rewards, n):
+    """Count rewards and their squares, then write the weight of each arm. Sums, so that order does not matter."""
+    recs = engine.recs
+    for j in range(n):
+        recs[arms[j], COUNT] += 1.0
+        recs[arms[j], TOTAL] += rewards[j]
+        if own.squares.shape[0]:
+            own.squares[arms[j]] += rewards[j] * rewards[j]
+    for j in range(n):
+        arm = arms[j]
+        if own.meta[WHAT] == BOUNDS:
+            own.bound[arm] = _index_of(own, recs, arm, own.now[BOUND_LEVEL])
+            own.exact_at[arm] = -1.0
+            recs[arm, ALPHA] = own.bound[arm]
+        else:
+            recs[arm, ALPHA] = _index_of(own, recs, arm, own.now[LEVEL])
+        recs[arm, BETA] = 0.0
+
+
+implement_rounds(IndexRounds, prepare=_index_prepare, select=_index_select, learn=_index_learn)
+
+
+class NonlinearIndex:
+    """Indices of one kind over the records of a policy, and the state of the kernels that keep them."""
+
+    def __init__(self, kind: int, n_arms: int, reward_range: tuple[float, float], clock: FloatArray) -> None:
+        # A staircase, or a schedule of the user's, writes all indices at once.
+        n_bounds = n_arms if clock[ETA] <= 0.0 else 0
+        self.own = IndexRounds(
+            kind=kind,
+            low=reward_range[0],
+            high=reward_range[1],
+            clock=clock,
+            squares=np.zeros(n_arms if kind == UCB_V else 0),
+            bound=np.zeros(n_bounds),
+            exact_at=np.zeros(n_bounds),
+            listed=np.zeros(n_bounds, dtype=np.int64),
+            is_listed=np.zeros(n_bounds, dtype=np.bool_),
+            meta=np.zeros(3, dtype=np.int64),
+            now=np.zeros(2),
         )
-        if code == 0:
-            engine.touch(arms)
-        return code
 
-    def copy_from(self, other: Levels) -> None:
-        """Take over what `other` knows of the arms it has."""
-        self.squares[: len(other.squares)] = other.squares
-        self.level = other.level
-        self.moves = other.moves
+    @property
+    def level(self) -> float:
+        """The level of the last round."""
+        return float(self.own.now[LEVEL])
+
+    @property
+    def query(self) -> float:
+        """What the engine is asked at."""
+        return float(self.own.meta[WRITTEN])
+
+    def write(self, aside: CompiledRounds, level: float) -> float:
+        """`write_indices` at a level of the caller's."""
+        enter = by_handle(write_indices, *aside.kinds).entry
+        return float(enter(aside.own_handle, aside.engine_handle, level))
+
+    def copy_from(self, other: NonlinearIndex) -> None:
+        """Take over what `other` knows of the arms it has; all weights are written anew."""
+        self.own.squares[: len(other.own.squares)] = other.own.squares
+        self.own.now[:] = other.own.now
+        self.own.meta[WRITTEN] = other.own.meta[WRITTEN]
 
     def state(self) -> dict[str, Any]:
         """What `set_state` needs."""
-        return {"squares": self.squares, "level": self.level, "moves": self.moves}
+        return {"squares": self.own.squares, "level": self.level, "moves": int(self.own.meta[WRITTEN])}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` tells."""
-        self.squares[:] = array_of(state, "squares", np.float64, self.squares.size)
-        self.level = number_of(state, "level")
-        self.moves = whole_of(state, "moves")
+        """Take over what `state` tells; all weights are written anew."""
+        self.own.squares[:] = array_of(state, "squares", np.float64, self.own.squares.size)
+        self.own.now[LEVEL] = number_of(state, "level")
+        self.own.meta[:] = 0
+        self.own.meta[WRITTEN] = whole_of(state, "moves")
 
     def memory(self) -> int:
         """Bytes held besides the records."""
-        return self.squares.nbytes
+        return bytes_of(self.own)
 
 
-def level_kind(index: Any, clip: bool) -> int:
+def index_kind(index: Any, clip: bool) -> int:
     """UCB, CLIPPED or UCB_V for CUCB's options, or a `ParameterError`."""
     if index not in ("ucb", "ucb-v"):
         raise ParameterError(f"index = {index!r} is not known: 'ucb' or 'ucb-v'")

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
+from semibandit.checks import as_arms, as_number, as_whole
+from semibandit.compiled.handle import Floats1, Ints1, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.base import as_arms
-from semibandit.engines.clock import new_clock, tick
-from semibandit.engines.kernels import check_feedback
-from semibandit.errors import ParameterError
+from semibandit.engines.clock import CURRENT, new_clock, tick
+from semibandit.engines.kernels import engine_touch
 from semibandit.matroids import Matroid
-from semibandit.policies.base import explain
-from semibandit.policies.options import check_clock, check_exploration, check_step, check_whole
-from semibandit.policies.records import RecordPolicy
+from semibandit.policies.catalogue import register
+from semibandit.policies.index.forgetting import ForgettingPolicy
+from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.state import array_of
+
+# Of `meta`: where the ring begins, how many rewards are in it, the round of feedback that comes now, and how many
+# rewards a round may bring.
+HEAD, SIZE, ROUND, RANK = 0, 1, 2, 3
+
+
+class WindowRounds(NamedTuple):
+    """`rest`: what rounding took from each sum. The ring, whose length is a power of two, holds the feedback of the
+    window: arm, reward and round of each, oldest first."""
+
+    window: Whole
+    clock: Floats1
+    rest: Floats1
+    ring_arms: Ints1
+    ring_rewards: Floats1
+    stamps: Ints1
+    meta: Ints1
 
 
 @inline_kernel
@@ -47,37 +63,44 @@ def _add(recs, rest, arm, reward, sign):
 
 
 @kernel
-def count_expired(stamps, head, size, oldest):
-    """How many entries at the front of the ring are older than `oldest`. O(that many)."""
-    n = 0
-    while n < size and stamps[(head + n) & (stamps.shape[0] - 1)] < oldest:
-        n += 1
-    return n
+def _window_prepare(own, engine, t):
+    """Count out what is older than the window. ASK unless a round's rewards have room. O(rewards that leave)."""
+    meta, mask = own.meta, own.stamps.shape[0] - 1
+    if meta[SIZE] + meta[RANK] > mask + 1:
+        return float(ASK)
+    while meta[SIZE] > 0 and own.stamps[meta[HEAD]] < t - own.window:
+        arm = own.ring_arms[meta[HEAD]]
+        _add(engine.recs, own.rest, arm, own.ring_rewards[meta[HEAD]], -1.0)
+        engine_touch(engine, arm)
+        meta[HEAD] = (meta[HEAD] + 1) & mask
+        meta[SIZE] -= 1
+    meta[ROUND] = t
+    return tick(own.clock, min(t, own.window))
 
 
-@kernel
-def expire(recs, rest, ring_arms, ring_rewards, head, n, out):
-    """Count the first n entries of the ring out; their arms into `out`. Changes `recs` and `rest`. O(n)."""
-    mask = ring_arms.shape[0] - 1
-    for i in range(n):
-        at = (head + i) & mask
-        _add(recs, rest, ring_arms[at], ring_rewards[at], -1.0)
-        out[i] = ring_arms[at]
+@inline_kernel
+def _window_learn(own, engine, arms, rewards, n):
+    """Count feedback in and note it at the ring's end, which has room for it. O(n)."""
+    meta, mask = own.meta, own.stamps.shape[0] - 1
+    tail = meta[HEAD] + meta[SIZE]
+    for j in range(n):
+        at = (tail + j) & mask
+        own.ring_arms[at] = arms[j]
+        own.ring_rewards[at] = rewards[j]
+        own.stamps[at] = meta[ROUND]
+        _add(engine.recs, own.rest, arms[j], rewards[j], 1.0)
+    meta[SIZE] += n
 
 
-@kernel
-def enter(recs, rest, ring_arms, ring_rewards, stamps, tail, t, arms, rewards):
-    """Count validated feedback in and note it at the ring's end, which has room for it. O(n)."""
-    mask = ring_arms.shape[0] - 1
-    for i in range(arms.shape[0]):
-        at = (tail + i) & mask
-        ring_arms[at] = arms[i]
-        ring_rewards[at] = rewards[i]
-        stamps[at] = t
-        _add(recs, rest, arms[i], rewards[i], 1.0)
+implement_rounds(WindowRounds, prepare=_window_prepare, learn=_window_learn)
 
 
-class SlidingWindowCUCB(RecordPolicy):
+@register(
+    cost="that of cucb, and O(log K) for each reward that leaves the window",
+    guarantee="for rewards that change abruptly: only the last rounds count",
+    reference="Garivier and Moulines 2011",
+)
+class SlidingWindowCUCB(ForgettingPolicy):
     """CUCB over the feedback of the last `window` rounds, for rewards that change over time.
 
     Round t plays the maximum-weight base under ``mean + sqrt(exploration (b-a)^2 log min(t, window) / N)``, where
@@ -112,102 +135,77 @@ class SlidingWindowCUCB(RecordPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         window: int = 10_000,
         reward_range: Any = (0.0, 1.0),
         exploration: float = 1.5,
         clock: str = "exact",
         engine: str = "auto",
-        *,
         step: float = 0.01,
-        seed: int | None = None,
+        seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        self.window = check_whole(window, "window", 1, "the rounds whose feedback counts")
-        self.exploration = check_exploration(exploration)
-        self.step = check_step(step)
-        self.seed = seed
-        self._asked = (check_clock(clock), engine)
-        self.clock = choose_clock(matroid, engine) if clock == "auto" else clock
-        self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
-        low, high = self.reward_range
-        self._clock = new_clock(
-            self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0
+        super().__init__(
+            matroid,
+            reward_range=reward_range,
+            exploration=exploration,
+            clock=clock,
+            engine=engine,
+            step=step,
+            seed=seed,
         )
+        self.window = as_whole(window, "window", 1, "the rounds whose feedback counts")
+        self._clock = new_clock(self._scale, self._eta)
         self._rest: FloatArray = np.zeros(self.n_arms)
-        self._head = self._size = 0
-        self._ring_arms: IntArray = np.zeros(64, dtype=np.int64)
-        self._ring_rewards: FloatArray = np.zeros(64)
-        self._stamps: IntArray = np.zeros(64, dtype=np.int64)
+        self._meta: IntArray = np.array([0, 0, 0, matroid.rank], dtype=np.int64)
+        self._ring = (np.zeros(64, dtype=np.int64), np.zeros(64), np.zeros(64, dtype=np.int64))
+        self._open()
 
-    def select(self, exclude: Any = None) -> IntArray:
-        """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        if exclude is not None:
-            exclude = as_arms(exclude, self.n_arms, "exclude")
-        t = self._t + 1
-        self._expire(t - self.window)
-        self._engine._lam = lam = float(tick(self._clock, min(t, self.window)))
-        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
-        self._t = t
-        return arms
+    def _make_own(self) -> Any:
+        return WindowRounds(self.window, self._clock, self._rest, *self._ring, self._meta)
 
-    def _expire(self, oldest: int) -> None:
-        n = int(count_expired(self._stamps, self._head, self._size, oldest))
-        if n == 0:
-            return
-        gone = np.empty(n, dtype=np.int64)
-        expire(self._engine._recs, self._rest, self._ring_arms, self._ring_rewards, self._head, n, gone)
-        self._head = (self._head + n) & (len(self._stamps) - 1)
-        self._size -= n
-        self._engine.touch(gone)
+    def _ask(self, rounds: int) -> int:
+        self._make_room(self.matroid.rank)
+        return rounds
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
-        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, low, high)
         self._make_room(len(arms))
-        tail = self._head + self._size
-        ring = (self._ring_arms, self._ring_rewards, self._stamps)
-        enter(self._engine._recs, self._rest, *ring, tail, self._t, arms, rewards)
-        self._size += len(arms)
-        self._engine.touch(arms)
+        super()._update(arms, rewards)
+
+    def _in_window(self) -> IntArray:
+        """Where the ring holds the feedback of the window, oldest first."""
+        return (self._meta[HEAD] + np.arange(self._meta[SIZE])) & (len(self._ring[0]) - 1)
 
     def _make_room(self, n: int) -> None:
-        """Let the ring double until n more entries fit. Amortised O(1) an entry."""
-        room = len(self._stamps)
-        if self._size + n <= room:
+        """Let the ring double until n more rewards fit. Amortised O(1) a reward."""
+        size, room = int(self._meta[SIZE]), len(self._ring[0])
+        if size + n <= room:
             return
-        order = (self._head + np.arange(self._size)) & (room - 1)
-        while room < self._size + n:
+        order = self._in_window()
+        while room < size + n:
             room *= 2
-        for name in ("_ring_arms", "_ring_rewards", "_stamps"):
-            old = getattr(self, name)
-            new = np.zeros(room, dtype=old.dtype)
-            new[: self._size] = old[order]
-            setattr(self, name, new)
-        self._head = 0
+        longer = tuple(np.zeros(room, dtype=old.dtype) for old in self._ring)
+        for old, new in zip(self._ring, longer, strict=True):
+            new[:size] = old[order]
+        self._ring = longer
+        self._meta[HEAD] = 0
+        self._open()
+
+    def _last_query(self) -> float:
+        return float(self._clock[CURRENT])
+
+    @property
+    def confidence_width(self) -> float:
+        """lam of the last round: the index is ``mean + lam / sqrt(N)``."""
+        return float(self._clock[CURRENT])
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "window": self.window,
-            "reward_range": self.reward_range,
-            "exploration": self.exploration,
-            "clock": self._asked[0],
-            "engine": self._asked[1],
-            "step": self.step,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "window": self.window}
 
     def _state(self) -> dict[str, Any]:
-        order = (self._head + np.arange(self._size)) & (len(self._stamps) - 1)
-        return {
-            **super()._state(),
-            "clock": self._clock,
-            "rest": self._rest,
-            "ring_arms": self._ring_arms[order],
-            "ring_rewards": self._ring_rewards[order],
-            "stamps": self._stamps[order],
-        }
+        order = self._in_window()
+        arms, rewards, stamps = (part[order] for part in self._ring)
+        own = {"rest": self._rest, "ring_arms": arms, "ring_rewards": rewards, "stamps": stamps}
+        return {**super()._state(), "clock": self._clock, **own}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._clock[:] = array_of(state, "clock", np.float64, 4)
@@ -215,18 +213,16 @@ class SlidingWindowCUCB(RecordPolicy):
         arms = as_arms(array_of(state, "ring_arms", np.int64), self.n_arms, "ring_arms")
         rewards = array_of(state, "ring_rewards", np.float64, arms.size)
         stamps = array_of(state, "stamps", np.int64, arms.size)
-        self._head = self._size = 0
+        self._meta[[HEAD, SIZE]] = 0
         self._make_room(arms.size)
-        self._size = arms.size
-        self._ring_arms[: arms.size], self._ring_rewards[: arms.size] = arms, rewards
-        self._stamps[: arms.size] = stamps
+        for part, known in zip(self._ring, (arms, rewards, stamps), strict=True):
+            part[: arms.size] = known
+        self._meta[SIZE] = arms.size
         super()._set_state(state)
+        self._meta[ROUND] = self._t
 
     def describe(self) -> dict[str, Any]:
-        ring = self._ring_arms.nbytes + self._ring_rewards.nbytes + self._stamps.nbytes
-        total = self._engine.memory() + self._rest.nbytes + ring
-        about = {**super().describe(), "clock": self.clock, "window": self.window}
-        return {**about, "bytes": total, "bytes_per_arm": total / self.n_arms}
+        return {**super().describe(), "window": self.window}
 
     def __repr__(self) -> str:
         return (
@@ -234,13 +230,12 @@ class SlidingWindowCUCB(RecordPolicy):
         )
 
 
-def window_for(horizon: int, changes: int) -> int:
+def window_for(horizon: int, changes: float) -> int:
     """The window 2 sqrt(T log T / changes) that the analysis of SW-UCB suggests for about `changes` changes.
 
     >>> window_for(10_000, 4)
     303
     """
-    horizon = check_whole(horizon, "horizon", 2, "the number of rounds")
-    if not changes >= 1:
-        raise ParameterError(f"changes must be at least 1, got {changes!r}")
+    horizon = as_whole(horizon, "horizon", 2, "the number of rounds")
+    changes = as_number(changes, "changes", 1.0)
     return max(1, math.floor(2.0 * math.sqrt(horizon * math.log(horizon) / changes)))

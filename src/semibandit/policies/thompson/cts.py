@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.random import new_state
-from semibandit.engines.kernels import add_rewards
+from semibandit.checks import as_number, one_of
+from semibandit.compiled.handle import by_handle
+from semibandit.engines.base import Engine
+from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
-from semibandit.policies.counting import CountingPolicy, check_number, check_seed, set_generator
+from semibandit.policies.catalogue import register
+from semibandit.policies.records import CountingPolicy, Randomness
+from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
-from semibandit.policies.thompson.grouped_round import binarise, draw_round
-from semibandit.policies.thompson.posterior_groups import count_all, join_all, leave_all, move_all
+from semibandit.policies.thompson.posterior_groups import join_all, leave_all
 from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS, Groups
 from semibandit.policies.thompson.posterior_room import (
     check_groups,
@@ -25,12 +28,26 @@ from semibandit.policies.thompson.posterior_room import (
     with_places,
     with_room,
 )
+from semibandit.policies.thompson.rounds import (
+    BEGIN,
+    END,
+    JOIN,
+    GroupedRounds,
+    PlainRounds,
+    draw_samples,
+    move_waiting,
+)
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped")
 
 
-class CTS(CountingPolicy):
+@register(
+    cost="looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
+    guarantee="regret O(sum of log T / gap) for every matroid, if arms are independent",
+    reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
+)
+class CTS(Randomness, CountingPolicy):
     """Thompson sampling over the bases of a matroid: draw a mean for each arm, play the best base of the draws.
 
     Parameters
@@ -82,34 +99,29 @@ class CTS(CountingPolicy):
     def __init__(
         self,
         matroid: Matroid,
+        *,
         reward_range: Any = (0.0, 1.0),
         posterior: str = "beta",
         sigma: float | None = None,
         sampler: str = "auto",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range)
-        if posterior not in POSTERIORS:
-            raise ParameterError(
-                f"posterior = {posterior!r} is not known: one of {', '.join(map(repr, POSTERIORS))}"
-            )
-        if sampler not in SAMPLERS:
-            raise ParameterError(
-                f"sampler = {sampler!r} is not known: one of {', '.join(map(repr, SAMPLERS))}"
-            )
+        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self.posterior = one_of(posterior, "posterior", POSTERIORS)
         if sigma is not None and posterior == "beta":
             raise ParameterError("sigma is for posterior = 'gaussian'; the Beta posterior has none")
         low, high = self.reward_range
-        self.sigma = (
-            0.5 * (high - low) if sigma is None else check_number(sigma, "sigma", 0.0, 1e300, closed=False)
-        )
-        self.posterior = posterior
-        self._asked = (posterior, sigma, sampler)
+        self.sigma = 0.5 * (high - low) if sigma is None else as_number(sigma, "sigma", 0.0, closed=False)
+        self._asked = (posterior, sigma, one_of(sampler, "sampler", SAMPLERS))
         self.sampler, self._why = self._choose(sampler)
         self._arm: IntArray = np.zeros((self.n_arms, 4), dtype=np.int64)
-        self._groups: Groups | None = self._open_groups() if self.sampler == "grouped" else None
-        self.seed = check_seed(seed)
-        self.reseed(self.seed)
+        self._groups: Groups | None = None
+        if self.sampler == "grouped":
+            self._groups = self._open_groups()
+        else:
+            # Its records hold the samples.
+            self._engine: Engine = resolve_engine(matroid)
+        self._open()
 
     def _choose(self, sampler: str) -> tuple[str, str]:
         fits = kind_of(self.matroid) in (Uniform, Partition)
@@ -135,101 +147,121 @@ class CTS(CountingPolicy):
         else:
             classes = np.zeros(self.n_arms, dtype=np.int64)
             self._capacity = np.array([matroid.rank], dtype=np.int64)
-        self._pools: IntArray = np.flatnonzero(self._capacity > 0).astype(np.int64)
         widest = int(self._capacity.max())
-        self._value, self._owner = np.zeros(widest), np.zeros(widest, dtype=np.int64)
+        self._scratch = np.zeros(widest), np.zeros(widest, dtype=np.int64)
+        self._waiting: list[IntArray] = [np.zeros(matroid.rank, dtype=np.int64) for _ in range(2)]
+        self._meta: IntArray = np.zeros(3, dtype=np.int64)
         return new_groups(self._arm, classes, len(self._capacity))
 
-    def reseed(self, seed: int) -> None:
-        """Start the draws anew."""
-        number = check_seed(seed)
-        self._word = new_state(number)
-        self._rng = np.random.default_rng(number)
+    def _make_own(self) -> Any:
+        low, high = self.reward_range
+        if self._groups is None:
+            posterior = POSTERIORS.index(self.posterior)
+            return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
+        pools = np.flatnonzero(self._capacity > 0).astype(np.int64)
+        parts: Any = (
+            self._groups,
+            self._rng,
+            pools,
+            self._capacity,
+            *self._scratch,
+            *self._waiting,
+            self._meta,
+        )
+        return GroupedRounds(low, high - low, *parts)
+
+    def _engine_state(self) -> Any:
+        return NoEngine(self._recs) if self._groups is not None else getattr(self._engine, "_state", None)
 
     # -- rounds ------------------------------------------------------------------------------------------
 
     def select(self, exclude: Any = None) -> IntArray:
         """The best base of one posterior sample, ascending ids; avoids the arms in `exclude`."""
-        ids = None if exclude is None else self._excluded(exclude)
-        if self._groups is None:
-            arms = self._plain(ids)
-        elif ids is None or len(ids) == 0:
-            arms = self._grouped(self._groups)
-        else:
-            leave_all(self._groups, ids)
-            try:
-                arms = self._grouped(self._groups)
-            finally:
-                self._join(ids)
+        ids = None if exclude is None else self._presence.among(exclude)
+        if ids is not None:
+            self._take_out(ids)
+        try:
+            arms = self._play(self._t + 1) if self._whole is not None else self._plain(self._t + 1)
+        finally:
+            if ids is not None:
+                self._put_back(ids)
         self._t += 1
         return arms
 
-    def _grouped(self, groups: Groups) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        scratch = self._value, self._owner
-        n = draw_round(groups, self._word, self._pools, self._capacity, *scratch, out)
-        out = out[:n]
-        out.sort()
-        return out
-
-    def _plain(self, excluded: IntArray | None) -> IntArray:
-        weights = self.sample()
-        present = self._present
-        if excluded is not None:
-            present = present.copy()
-            present[excluded] = False
-        if present.all():
-            return self.matroid._max_weight_base(weights)
-        # Absent arms come last, so those before them are the best base of the others.
-        weights[~present] = -np.inf
-        arms = self.matroid._max_weight_base(weights)
-        return arms[present[arms]]
+    def _plain(self, t: int) -> IntArray:
+        """A round of the plain sampler where the engine runs in Python."""
+        self._aside.prepare(t)
+        hand_on(self._aside.engine, self._engine)
+        return self._engine._select(0.0)
 
     def sample(self) -> FloatArray:
-        """One draw of all K means from the posterior. O(K). Uses up randomness of the plain sampler."""
-        if self.posterior == "beta":
-            drawn: FloatArray = self._rng.beta(self._arm[:, WINS] + 1.0, self._arm[:, LOSSES] + 1.0)
-            return drawn
-        count = self.records["count"]
-        noise = self._rng.standard_normal(self.n_arms)
-        weights = self.records["alpha"] + self.sigma * self.records["beta"] * noise
-        return np.where(count > 0, weights, np.inf)
+        """One draw of all K means from the posterior. O(K). Uses up randomness of the policy."""
+        out = np.empty((self.n_arms, 1))
+        posterior = POSTERIORS.index(self.posterior)
+        draw_samples(posterior, self.sigma, self._recs, self._arm, self._rng, out, 0)
+        return out[:, 0]
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        self._checked(arms, rewards)
-        add_rewards(self._recs, arms, rewards)
-        if self.posterior == "gaussian":
+        if self._groups is not None and len(arms) > len(self._waiting[0]):
+            self._waiting = [np.zeros(2 * len(arms), dtype=np.int64) for _ in range(2)]
+            self._open()
+        super()._update(arms, rewards)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Count the outcomes that wait; the arrays of the groups grow where they must."""
+        if self._groups is None or self._meta[BEGIN] >= self._meta[END]:
             return
-        low, high = self.reward_range
-        won = np.empty(len(arms), dtype=np.int64)
-        binarise(self._word, rewards, low, high - low, won)
-        if self._groups is None:
-            count_all(self._arm, arms, won)
-            return
-        self._groups = with_room(self._groups, len(arms))
-        at = int(move_all(self._groups, arms, won, 0))
-        while at >= 0:
-            self._join(arms[at : at + 1])
-            at = int(move_all(self._groups, arms, won, at + 1))
+        meta = self._meta
+        while meta[BEGIN] < meta[END]:
+            if meta[JOIN]:
+                self._join(self._waiting[0][meta[BEGIN] : meta[BEGIN] + 1])
+                meta[BEGIN] += 1
+                meta[JOIN] = 0
+            else:
+                self._groups = with_room(self._groups, int(meta[END] - meta[BEGIN]))
+                self._open()
+                by_handle(move_waiting, GroupedRounds).entry(self._aside.own_handle)
+
+    def _ask(self, rounds: int) -> int:
+        self._settle()
+        return rounds
+
+    def _played_until(self, t: int) -> None:
+        super()._played_until(t)
+        self._settle()
 
     # -- arms that come and go ---------------------------------------------------------------------------
 
     def _join(self, ids: IntArray) -> None:
         """Put these absent, distinct arms into their groups; the arrays grow where they must."""
         assert self._groups is not None
+        before = self._groups
         self._groups = with_room(self._groups, len(ids))
         at = int(join_all(self._groups, ids, 0))
         while at >= 0:
             self._groups = with_places(self._groups)
             at = int(join_all(self._groups, ids, at))
+        if self._groups is not before:
+            self._open()
 
-    def _leave(self, ids: IntArray) -> None:
-        if self._groups is not None:
+    def _take_out(self, ids: IntArray) -> None:
+        if self._groups is None:
+            self._engine.delete(ids)
+        else:
             leave_all(self._groups, ids)
 
-    def _enter(self, ids: IntArray) -> None:
-        if self._groups is not None:
+    def _put_back(self, ids: IntArray) -> None:
+        if self._groups is None:
+            self._engine.insert(ids)
+        else:
             self._join(ids)
+
+    def _leave(self, ids: IntArray) -> None:
+        self._take_out(ids)
+
+    def _enter(self, ids: IntArray) -> None:
+        self._put_back(ids)
 
     # -- the rest ----------------------------------------------------------------------------------------
 
@@ -245,37 +277,29 @@ class CTS(CountingPolicy):
 
     def _arguments(self) -> dict[str, Any]:
         posterior, sigma, sampler = self._asked
-        return {
-            "reward_range": self.reward_range,
-            "posterior": posterior,
-            "sigma": sigma,
-            "sampler": sampler,
-            "seed": self.seed,
-        }
+        return {**super()._arguments(), "posterior": posterior, "sigma": sigma, "sampler": sampler}
 
     def _state(self) -> dict[str, Any]:
         groups = {} if self._groups is None else told(self._groups)
-        word, rng = self._word, self._rng.bit_generator.state
-        return {**super()._state(), **groups, "arm": self._arm.reshape(-1), "word": word, "rng": rng}
+        return {**super()._state(), **groups, "arm": self._arm.reshape(-1), "rng": self._rng}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         arm = array_of(state, "arm", np.int64, 4 * self.n_arms).reshape(-1, 4)
-        word = array_of(state, "word", np.uint64, 1)
         super()._set_state(state)
         counted = arm[:, WINS] + arm[:, LOSSES] == (self.counts if self.posterior == "beta" else 0)
         if not counted.all() or (arm[:, WINS] < 0).any() or (arm[:, LOSSES] < 0).any():
             raise FileError("the successes and failures do not add up to the counts")
         self._arm = arm
         if self._groups is not None:
-            if not np.array_equal(arm[:, GROUP] >= 0, self._present):
+            if not np.array_equal(arm[:, GROUP] >= 0, self._presence.mask):
                 raise FileError("the groups of posteriors do not fit the arms")
             self._groups = restored(arm, self._groups.classes, len(self._capacity), state)
-        self._word = word
-        set_generator(self._rng, state["rng"])
+        self._set_rng(state)
+        self._open()
 
     def describe(self) -> dict[str, Any]:
         """What runs inside; ``groups`` counts the different posteriors."""
-        arrays: list[Any] = [self.records, self._present, self._arm]
+        arrays: list[Any] = [self.records, self._arm]
         about: dict[str, Any] = {
             "policy": self.name,
             "matroid": repr(self.matroid),
@@ -287,6 +311,8 @@ class CTS(CountingPolicy):
             arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]
             about["groups"] = int(self._groups.meta[LIVE])
         about["bytes"] = sum(array.nbytes for array in arrays)
+        if self._groups is None:
+            about["bytes"] += self._engine.memory()
         about["bytes_per_arm"] = about["bytes"] / self.n_arms
         return about
 
@@ -295,7 +321,7 @@ class CTS(CountingPolicy):
         if self.posterior == "beta":
             assert np.array_equal(self._arm[:, WINS] + self._arm[:, LOSSES], self.counts)
         if self._groups is not None:
-            check_groups(self._groups, self._present)
+            check_groups(self._groups, self._presence.mask)
 
     def __repr__(self) -> str:
         return f"CTS({self.matroid!r}, posterior={self.posterior!r}, sampler={self.sampler!r}, t={self._t})"

@@ -288,16 +288,3 @@ def draw_round(g, rng, pools, capacity, value, owner, out):
                 unlink(g, k)
                 link_first(g, k)
     return n
-
-
-@kernel
-def binarise(rng, rewards, low, span, won):
-    """won[i] = 1 with probability (rewards[i] - low) / span, else 0; no draw where that is 0 or 1. O(n)."""
-    for i in range(rewards.shape[0]):
-        x = (rewards[i] - low) / span
-        if x >= 1.0:
-            won[i] = 1
-        elif x <= 0.0:
-            won[i] = 0
-        else:
-            won[i] = 1 if next_uniform(rng) < x else 0

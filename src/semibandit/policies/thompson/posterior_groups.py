@@ -271,13 +271,6 @@ def move_all(g, arms, won, begin):
 
 
 @kernel
-def count_all(arm, arms, won):
-    """Count outcomes where there are no groups. O(n)."""
-    for i in range(arms.shape[0]):
-        arm[arms[i], LOSSES - won[i]] += 1
-
-
-@kernel
 def list_groups(g, listed, free):
     """The live groups, list by list in their order, and the free ones, into arrays of these lengths. O(groups)."""
     n = 0

@@ -1,0 +1,139 @@
+"""The rounds of Thompson sampling as kernels: plain, all K samples each round, and by groups of equal posteriors."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from semibandit.arms import ALPHA, BETA, COUNT
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Number, Whole, Words1
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.random import next_beta, next_normal, next_uniform
+from semibandit.engines.kernels import add_reward, engine_touch_all
+from semibandit.policies.rounds import ASK, implement_rounds, sort_ids
+from semibandit.policies.thompson.grouped_round import draw_round
+from semibandit.policies.thompson.posterior_groups import move_all
+from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS, Groups
+
+BETA_POSTERIOR, GAUSSIAN_POSTERIOR = 0, 1
+
+
+@inline_kernel
+def is_success(rng, reward, low, span):
+    """1 with probability (reward - low) / span, else 0; no draw where that is 0 or 1. Changes `rng`. O(1)."""
+    x = (reward - low) / span
+    if x >= 1.0:
+        return 1
+    if x <= 0.0:
+        return 0
+    return 1 if next_uniform(rng) < x else 0
+
+
+# -- plain -------------------------------------------------------------------------------------------------------
+
+
+class PlainRounds(NamedTuple):
+    """`recs`: counts and sums; those of the engine hold the samples. `arm`: successes and failures
+    (`posterior_layout`). `sigma`: standard deviation of a reward, for the Gaussian posterior."""
+
+    low: Number
+    span: Number
+    sigma: Number
+    posterior: Whole
+    recs: Floats2
+    arm: Ints2
+    rng: Words1
+
+
+@kernel
+def draw_samples(posterior, sigma, recs, arm, rng, out, column):
+    """One sample of the mean of each arm into ``out[:, column]``. Changes `rng` and `out`. O(K)."""
+    if posterior == BETA_POSTERIOR:
+        for k in range(out.shape[0]):
+            out[k, column] = next_beta(rng, arm[k, WINS] + 1.0, arm[k, LOSSES] + 1.0)
+        return
+    for k in range(out.shape[0]):
+        if recs[k, COUNT] > 0.0:
+            out[k, column] = recs[k, ALPHA] + sigma * recs[k, BETA] * next_normal(rng)
+        else:
+            out[k, column] = math.inf
+
+
+@inline_kernel
+def _plain_prepare(own, engine, t):
+    draw_samples(own.posterior, own.sigma, own.recs, own.arm, own.rng, engine.recs, ALPHA)
+    engine_touch_all(engine)
+    return 0.0
+
+
+@inline_kernel
+def _plain_learn(own, engine, arms, rewards, n):
+    for j in range(n):
+        arm = arms[j]
+        add_reward(own.recs, arm, rewards[j])
+        if own.posterior == BETA_POSTERIOR:
+            own.arm[arm, LOSSES - is_success(own.rng, rewards[j], own.low, own.span)] += 1
+
+
+implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touches="nothing")
+
+
+# -- grouped -----------------------------------------------------------------------------------------------------
+
+# Of `meta`: outcomes BEGIN .. END - 1 wait to be counted; JOIN: that of BEGIN is counted, but its arm is in no group.
+BEGIN, END, JOIN = 0, 1, 2
+
+
+class GroupedRounds(NamedTuple):
+    """`pools`: the classes of positive `capacity`; `value` and `owner`: scratch for the largest of them.
+
+    `waiting` and `won`: arms and outcomes of the last feedback, kept until all of it has room in the groups.
+    """
+
+    low: Number
+    span: Number
+    groups: Groups
+    rng: Words1
+    pools: Ints1
+    capacity: Ints1
+    value: Floats1
+    owner: Ints1
+    waiting: Ints1
+    won: Ints1
+    meta: Ints1
+
+
+@kernel
+def _grouped_select(own, engine, t, out):
+    """The arms with the largest samples of their class. ASK while outcomes wait for room."""
+    if own.meta[BEGIN] < own.meta[END]:
+        return ASK
+    n = draw_round(own.groups, own.rng, own.pools, own.capacity, own.value, own.owner, out)
+    sort_ids(out, n)
+    return n
+
+
+@kernel
+def move_waiting(own):
+    """Count the outcomes that wait, as far as there is room. Amortised O(1) an outcome."""
+    g, meta = own.groups, own.meta
+    # Never more groups than arms.
+    if min(g.meta[LIVE] + meta[END] - meta[BEGIN], g.arm.shape[0]) > g.info.shape[0]:
+        return
+    at = move_all(g, own.waiting[: meta[END]], own.won, meta[BEGIN])
+    meta[JOIN] = 1 if at >= 0 else 0
+    meta[BEGIN] = at if at >= 0 else meta[END]
+
+
+@inline_kernel
+def _grouped_learn(own, engine, arms, rewards, n):
+    for j in range(n):
+        add_reward(engine.recs, arms[j], rewards[j])
+        own.waiting[j] = arms[j]
+        own.won[j] = is_success(own.rng, rewards[j], own.low, own.span)
+    own.meta[BEGIN] = 0
+    own.meta[END] = n
+    move_waiting(own)
+
+
+implement_rounds(GroupedRounds, select=_grouped_select, learn=_grouped_learn, touches="nothing")
