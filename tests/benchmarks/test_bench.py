@@ -7,17 +7,16 @@ import re
 
 import numpy as np
 import pytest
-
 from semibandit.bench.bare import Bare
 from semibandit.bench.cases import SUITE, Case, Scaling, decades, suite
-from semibandit.bench.contenders import Contender, gather
 from semibandit.bench.figures import FIGURES, fit_exponent, judge, worst_auto
-from semibandit.bench.measure import measure_case
 from semibandit.bench.report import report_markdown, result_text, rival_wins
 from semibandit.bench.rivals import RIVALS, rivals_for
 from semibandit.bench.runner import load, run_bench, save
+
+from semibandit.bench.contenders import Contender, gather
+from semibandit.bench.measure import measure_case
 from semibandit.bench.start import explore_start, late_start
-from semibandit.bench.tables import duration, number, table
 from semibandit.data.instances import (
     ENVIRONMENTS,
     MATROIDS,
@@ -27,6 +26,7 @@ from semibandit.data.instances import (
 )
 from semibandit.engines import ENGINES
 from semibandit.errors import MatroidError, ParameterError
+from semibandit.text import duration, number, table
 
 SIZES = {
     "uniform": (60, 6),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-from semibandit.cli.main import main
 from semibandit.published import (
     CLASSES,
     WANG_CHEN,
@@ -16,6 +14,8 @@ from semibandit.published import (
     wang_chen_instance,
     zimmert,
 )
+
+from semibandit.cli.main import main
 
 
 def near(values, wanted, share):

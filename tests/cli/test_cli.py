@@ -244,7 +244,6 @@ def test_bench_late_and_scaling() -> None:
 
 def test_bench_ends_badly_when_decisions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
-
     from semibandit.bench.array_rivals import Argpartition
 
     monkeypatch.setattr(Argpartition, "_base", lambda self, lam: np.arange(self.rank, dtype=np.int64))

@@ -26,9 +26,9 @@ def command(out: Path, seed: int, quick: bool) -> None:
 
     picture(out, "--out")
 
-    from semibandit.bench.tables import duration, number, table
     from semibandit.cli.demo_runs import play_all
     from semibandit.report.plots import plot_demo
+    from semibandit.text import duration, number, table
 
     million, classes = play_all(seed, quick, lambda message: click.echo(message, err=True))
     plot_demo(million, classes, out)

@@ -12,11 +12,11 @@ def command() -> None:
     """Show versions, the kernel cache, threads, engines, policies and optional extras."""
     import numba
 
-    from semibandit.bench.machine import cores, package_version
-    from semibandit.bench.tables import table
     from semibandit.compiled import jit as _jit
     from semibandit.engines import ENGINES
+    from semibandit.machine import cores, package_version
     from semibandit.policies.catalogue import POLICIES
+    from semibandit.text import table
 
     for label, value in (
         ("semibandit", package_version("semibandit") or "not installed as a package"),

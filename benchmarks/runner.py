@@ -8,22 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semibandit.bench.cases import Case, Scaling, suite
-from semibandit.bench.figures import judge, lines_over_arms
-from semibandit.bench.machine import describe_machine
-from semibandit.bench.measure import Say, measure_case
-from semibandit.bench.paper import measure_table
+from benchmarks.cases import Scaling, SuiteCase, suite
+from benchmarks.figures import judge, lines_over_arms
+from benchmarks.measure import measure_case
+from benchmarks.table1 import measure_table
+from semibandit.bench.measure import SCHEMA, Say, silent
 from semibandit.errors import ParameterError
-
-SCHEMA = 1
-
-
-def _silent(message: str) -> None:
-    return
+from semibandit.machine import describe_machine
 
 
 def run_bench(
-    cases: Sequence[Case], scalings: Sequence[Scaling] = (), say: Say = _silent, progress: bool | None = None
+    cases: Sequence[SuiteCase],
+    scalings: Sequence[Scaling] = (),
+    say: Say = silent,
+    progress: bool | None = None,
 ) -> dict[str, Any]:
     """Measure everything named, one case after the other, in this process."""
     measured: list[dict[str, Any]] = []
@@ -55,7 +53,7 @@ def run_bench(
     }
 
 
-def run_suite(quick: bool = False, say: Say = _silent, progress: bool | None = None) -> dict[str, Any]:
+def run_suite(quick: bool = False, say: Say = silent, progress: bool | None = None) -> dict[str, Any]:
     """The whole suite behind docs/performance.md; `quick` takes small instances instead."""
     cases, scaling = suite(quick)
     result = run_bench(cases, (scaling,), say, progress)

@@ -39,9 +39,10 @@ def command(
     semibandit curves classes --out docs
     """
     from semibandit.bench.tables import number, table
+    from semibandit.published import CLASSES, FIGURES, POLICIES, class_curves
+
     from semibandit.cli.files import need, writable
     from semibandit.errors import ParameterError
-    from semibandit.published import CLASSES, FIGURES, POLICIES, class_curves
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))

@@ -7,7 +7,8 @@ from typing import Any
 
 from semibandit.bench.figures import ours, rows_of
 from semibandit.bench.paper import table_markdown
-from semibandit.bench.tables import number, table, times
+
+from semibandit.text import number, table, times
 
 CaseData = dict[str, Any]
 
