@@ -1,71 +1,12 @@
-"""Results for reading: text tables for the terminal, and docs/performance.md from a JSON file."""
+"""Results for reading: text tables for the terminal, and docs/performance.md, from one run and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from semibandit.bench.figures import ours, rows_of
-from semibandit.bench.paper import table_markdown
 
 from semibandit.text import number, table, times
-
-CaseData = dict[str, Any]
-
-
-def _label(row: dict[str, Any]) -> str:
-    marks = [mark for key, mark in (("auto", "auto"),) if row.get(key)]
-    if row.get("agrees") is False:
-        marks.append("DIFFERS")
-    return f"{row['name']} ({', '.join(marks)})" if marks else str(row["name"])
-
-
-def _cells(case: CaseData) -> tuple[list[str], list[list[str]]]:
-    ways = sorted({way for row in case["rows"] for way in row["times_ours"]}, reverse=True)
-    header = ["who", "way", "us a round", *(f"/ ours {way}" for way in ways), "/ bare loop", "bytes/arm"]
-    order = {"engine": 0, "rival": 1, "bare": 2}
-    rows = sorted(
-        case["rows"], key=lambda row: (order[row["kind"]], not row.get("ours"), row["us_per_round"])
-    )
-    lines = [
-        [
-            _label(row),
-            row["way"],
-            number(row["us_per_round"]),
-            *(number(row["times_ours"].get(way)) for way in ways),
-            number(row["times_bare"]),
-            number(row["bytes_per_arm"]),
-        ]
-        for row in rows
-    ]
-    return header, lines
-
-
-def _heading(case: CaseData) -> str:
-    late = f", after {case['late_rounds']:,} rounds" if case["phase"] == "late" else ""
-    return f"{case['title']}{late} (clock {case['clock']}, {case['env']} rewards)"
-
-
-def _latency_lines(case: CaseData) -> list[str]:
-    lines = []
-    for row in rows_of(case, ours=True):
-        spread = row["latency_us"]
-        if spread is not None:
-            lines.append(
-                f"single rounds of {row['name']}, {row['way']}: median {number(spread['p50'])} us, "
-                f"p99 {number(spread['p99'])}, p99.9 {number(spread['p99_9'])}, worst {number(spread['max'])} "
-                f"(of {spread['n']:,})"
-            )
-    return lines
-
-
-def case_text(case: CaseData) -> str:
-    """One case for the terminal."""
-    parts = [_heading(case), table(*_cells(case), left=2), *_latency_lines(case)]
-    if not case["agree"]:
-        parts.append("WARNING: not every contender made our decisions; see the rows marked DIFFERS")
-    return "\n".join(parts)
-
 
 def _scaling_cells(scaling: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     arms = sorted({k for line in scaling["lines"] for k in line["arms"]})
