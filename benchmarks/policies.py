@@ -23,8 +23,8 @@ from semibandit.policies.catalogue import make_policy
 ARMS = (20, 100, 200, 1_000, 10_000)
 HORIZON = 10_000
 
-# What the project holds itself to: from Python at no K slower than the textbook; in the compiled loop, at this K, so many
-# times the speed of round by round.
+# What the project holds itself to: from Python at no K slower than the textbook; in the compiled loop, at this K, so
+# many times the speed of round by round.
 LEAST_OVER_TEXTBOOK = 1.0
 COMPILED_AT, LEAST_COMPILED = 100, 5.0
 COMPILED_FIGURES = ("CTS", "KL-OSM", "CUCB on costs")
@@ -179,10 +179,14 @@ def policy_figures(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         rows = [row for row in found if row["policy"] == label]
         ratios = [row["textbook_us"] / row["python_us"] for row in rows if row["textbook_us"] is not None]
         if ratios:
-            figures.append(_figure(label, "x textbook, from Python, worst K", LEAST_OVER_TEXTBOOK, min(ratios)))
+            figures.append(
+                _figure(label, "x textbook, from Python, worst K", LEAST_OVER_TEXTBOOK, min(ratios))
+            )
         if label in COMPILED_FIGURES:
             at = [row for row in rows if row["arms"] == COMPILED_AT]
-            reached = [row["stepwise_us"] / row["compiled_us"] for row in at if row["compiled_us"] is not None]
+            reached = [
+                row["stepwise_us"] / row["compiled_us"] for row in at if row["compiled_us"] is not None
+            ]
             what = f"x round by round, compiled, K = {COMPILED_AT}"
             figures.append(_figure(label, what, LEAST_COMPILED, reached[0] if reached else None))
     return figures

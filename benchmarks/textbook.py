@@ -1,8 +1,8 @@
 """Policies as a textbook has them, in plain numpy, for any D of K arms: the strongest simple form of each.
 
 Everything is kept in arrays that are changed for the played arms alone where the algorithm allows it; what must be
-computed for all K arms is a few array calls; the best D are found by ``np.argpartition``. Nothing is validated, the arms
-come in no order, and ties go wherever the partition puts them. Rewards lie in [0, 1].
+computed for all K arms is a few array calls; the best D are found by ``np.argpartition``. Nothing is validated, the
+arms come in no order, and ties go wherever the partition puts them. Rewards lie in [0, 1].
 """
 
 from __future__ import annotations

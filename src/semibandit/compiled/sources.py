@@ -5,9 +5,9 @@ kernel's own module and of all modules with kernels that this one imports, direc
 imports something of `semibandit.compiled`, or is `arms`, whose constants kernels use; tests/compiled/test_sources.py
 checks that no kernel takes a constant from anywhere else.
 
-Kernels may stand outside the package, as those of ``benchmarks`` and of users do: their modules are read from where they
-were imported from, and what they import counts by the same rule. Code that was typed in has no file to go by, so what
-is compiled of it is not kept.
+Kernels may stand outside the package, as those of ``benchmarks`` and of users do: their modules are read from where
+they were imported from, and what they import counts by the same rule. Code that was typed in has no file to go by, so
+what is compiled of it is not kept.
 """
 
 from __future__ import annotations
