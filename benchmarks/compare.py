@@ -16,8 +16,8 @@ SLACK = 1.05
 def compare(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
     """Our times of every case and way that both runs have: one dict a row.
 
-    `round` is the mean time of a round, `single` the median of single rounds (None where they were not measured), each
-    as (before, after). `rivals` is how many times as long the rivals' rounds took in the second run, median over those
+    `single` is the median of single rounds (None where they were not measured), `round` the mean time of a round in the
+    middle repeat and `fastest` in the fastest one, each as (before, after). `rivals` is how many times as long the rivals' rounds took in the second run, median over those
     that both have: their code is the same, so it tells how the machine was.
     """
     old = {case["key"]: case for case in before["cases"]}
@@ -43,6 +43,7 @@ def _row(case: CaseData, other: CaseData, before: dict[str, Any], after: dict[st
         "engine": names[0] if names[0] == names[1] else f"{names[0]} > {names[1]}",
         "round": (before["us_per_round"], after["us_per_round"]),
         "single": single,
+        "fastest": (min(before["repeats_us"]), min(after["repeats_us"])),
         "rivals": _machine(other, case),
     }
 
@@ -65,19 +66,24 @@ def slower(pair: tuple[float, float] | None) -> bool:
 def _cells(pair: tuple[float, float] | None) -> list[str]:
     if pair is None:
         return ["-", "-", "-"]
-    return [number(pair[0]), number(pair[1]), f"{pair[1] / pair[0]:.2f}{' !' if slower(pair) else '  '}"]
+    return [number(pair[0]), number(pair[1]), _ratio(pair)]
+
+
+def _ratio(pair: tuple[float, float]) -> str:
+    return f"{pair[1] / pair[0]:.2f}{' !' if slower(pair) else '  '}"
 
 
 def compare_text(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Both runs for the terminal."""
     rows = compare(before, after)
-    header = ("case", "way", "single", "after", "ratio  ", "round", "after", "ratio  ", "rivals")
+    header = ("case", "way", "single", "after", "ratio  ", "round", "after", "ratio  ", "fastest  ", "rivals")
     lines = [
         [
             f"{row['title']} ({row['engine']})",
             row["way"],
             *_cells(row["single"]),
             *_cells(row["round"]),
+            _ratio(row["fastest"]),
             "-" if row["rivals"] is None else f"{row['rivals']:.2f}",
         ]
         for row in rows
@@ -87,7 +93,8 @@ def compare_text(before: dict[str, Any], after: dict[str, Any]) -> str:
     parts = [
         table(header, lines, left=2),
         "single: microseconds of a single round, median; round: mean of a round in a repeat, median of the repeats;\n"
-        "ratio: after / before, ! is more than 5 % slower; rivals: the same of all rivals, whose code did not change.",
+        "ratio: after / before, ! is more than 5 % slower; fastest: the ratio of the fastest repeats;\n"
+        "rivals: the ratio of the rivals, whose code did not change: how the machine was.",
         f"more than 5 % slower: {worse} of {sum(row['single'] is not None for row in rows)} in single rounds, "
         f"{worse_rounds} of {len(rows)} in whole repeats",
     ]

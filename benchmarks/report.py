@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from benchmarks.figures import ours
 from benchmarks.table1 import table_markdown
 from semibandit.bench.table import case_cells, case_heading, case_text, latency_lines, rows_of
@@ -159,7 +161,8 @@ Machine: {machine}. One process, one thread.
 How it is measured. All contenders play the same rounds of CUCB on the same instance in one process: the same
 rewards (the n-th reward of an arm is a function of the seed, the arm and n), the same confidence width, and the
 same ties. Their decisions are compared in the first rounds before any clock runs{agreement}. After a warm-up the
-contenders take turns; a time is the median of the repeats, each repeat being the mean over its rounds.
+contenders take turns; a time is the median of the repeats, each repeat being the mean over its rounds. In this run the
+slowest repeat of a row took {spread} % longer than its fastest (median over all rows; {worst} % for one row in ten).
 
 - *explore*: every arm has been tried once, so nearly every round plays arms it has hardly seen.
 - *late*: the state after as many rounds as named, reached by playing them, on means with a gap of 0.4 between the
@@ -167,7 +170,8 @@ contenders take turns; a time is the median of the repeats, each repeat being th
   10^-5 of each other: the base never settles and rounds cost what they cost in *explore*.)
 - *python*: through `select` and `update`, drawing rewards not counted. *compiled*: policy and environment in one
   kernel, drawing counted.
-- *bare loop*: draws the rewards of the same arms and updates their records, with no decision at all.
+- *bare loop*: draws the rewards of the same arms and updates their records, with no decision at all. It and the
+  compiled rivals draw by the code that our compiled loop draws by.
 - "/ ours" is a contender's time divided by ours, "/ bare loop" the same against the bare loop.
 """
 
@@ -182,13 +186,24 @@ def _machine_line(machine: dict[str, Any]) -> str:
     return f"{machine_words(machine)}, {packages}"
 
 
+def _spread(cases: Sequence[CaseData]) -> tuple[str, str]:
+    """By how many percent repeats of one row differ: median and ninth decile over all rows."""
+    apart = [
+        100 * (max(row["repeats_us"]) / min(row["repeats_us"]) - 1) for case in cases for row in case["rows"]
+    ]
+    middle, high = np.percentile(apart, [50, 90])
+    return f"{middle:.0f}", f"{high:.0f}"
+
+
 def report_markdown(
     result: dict[str, Any], picture: str | None = None, table_picture: str | None = None
 ) -> str:
     """docs/performance.md for a result; the pictures are the file names of its plots, if there are any."""
     agree = all(case["agree"] for case in result["cases"])
     agreement = "; here they agreed everywhere" if agree else "; **here some differed, see the tables**"
-    parts = [_INTRO.format(machine=_machine_line(result["machine"]), agreement=agreement)]
+    spread, worst = _spread(result["cases"])
+    machine = _machine_line(result["machine"])
+    parts = [_INTRO.format(machine=machine, agreement=agreement, spread=spread, worst=worst)]
     if result.get("quick"):
         parts.append(
             "**This is a quick run on small instances: its figures say nothing about large ones.**\n"

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import semibandit as sb
+from benchmarks.plots import plot_bench
 from semibandit.errors import MissingExtraError
-from semibandit.report.plots import _apart, plot_bench, plot_comparison, plot_demo
+from semibandit.report.canvas import apart
+from semibandit.report.demo import plot_demo
+from semibandit.report.plots import plot_case, plot_comparison
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -90,6 +93,12 @@ def test_bench_results(cases: int, scalings: int, tmp_path: Path) -> None:
     assert is_picture(tmp_path / "bench.png")
 
 
+def test_a_measured_case(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot_case(bench_result(1, 0)["cases"][0], tmp_path / "case.png")
+    assert is_picture(tmp_path / "case.png")
+
+
 def test_the_demo_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     classes = [demo_class("uniform", 8.0, 4000.0), demo_class("linear", 60.0, 50.0)]
@@ -104,11 +113,11 @@ def test_labels_are_moved_apart_in_order_and_stay_inside() -> None:
     for n in (1, 2, 5, 12):
         for _ in range(20):
             wanted = rng.random(n) ** 3
-            placed = np.array(_apart(wanted.tolist(), 0.05))
+            placed = np.array(apart(wanted.tolist(), 0.05))
             order = np.argsort(wanted, kind="stable")
             assert (np.diff(placed[order]) >= 0.049).all()
             assert placed.min() > -0.02 and placed.max() < 1.02
-    assert _apart([0.2, 0.8], 0.1) == [0.2, 0.8]
+    assert apart([0.2, 0.8], 0.1) == [0.2, 0.8]
 
 
 def test_without_matplotlib_the_error_says_what_to_install(
