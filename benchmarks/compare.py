@@ -17,8 +17,9 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any
     """Our times of every case and way that both runs have: one dict a row.
 
     `single` is the median of single rounds (None where they were not measured), `round` the mean time of a round in the
-    middle repeat and `fastest` in the fastest one, each as (before, after). `rivals` is how many times as long the rivals' rounds took in the second run, median over those
-    that both have: their code is the same, so it tells how the machine was.
+    middle repeat and `fastest` in the fastest one, each as (before, after). `rivals` is how many times as long the
+    rivals' rounds took in the second run, median over those that both have: their code is the same, so it tells how
+    the machine was.
     """
     old = {case["key"]: case for case in before["cases"]}
     found = []

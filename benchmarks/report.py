@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.figures import ours
 from benchmarks.table1 import table_markdown
-from semibandit.bench.table import case_cells, case_heading, case_text, latency_lines, rows_of
+from semibandit.bench.table import CaseData, case_cells, case_heading, case_text, latency_lines, rows_of
 from semibandit.text import number, table, times
 
 
