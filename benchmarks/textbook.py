@@ -195,21 +195,23 @@ class SlidingWindow(Ucb):
     def __init__(self, n_arms: int, rank: int, seed: int = 0, window: int = 10_000) -> None:
         super().__init__(n_arms, rank, seed)
         self.window = window
-        self.old_arms: list[IntArray | None] = [None] * window
-        self.old_rewards: list[FloatArray | None] = [None] * window
+        # Round t goes by rounds t - window .. t - 1, so the ring holds one more than it counts.
+        self.ring = window + 1
+        self.old_arms: list[IntArray | None] = [None] * self.ring
+        self.old_rewards: list[FloatArray | None] = [None] * self.ring
 
     def index(self) -> FloatArray:
         return self._optimistic(math.sqrt(EXPLORATION * math.log(min(self.t, self.window))))
 
     def select(self) -> IntArray:
-        gone, rewards = self.old_arms[self.t % self.window], self.old_rewards[self.t % self.window]
+        gone, rewards = self.old_arms[self.t % self.ring], self.old_rewards[self.t % self.ring]
         if gone is not None and rewards is not None:
             self._count(gone, -1.0, -rewards)
         return super().select()
 
     def update(self, arms: IntArray, rewards: FloatArray) -> None:
         self._count(arms, 1.0, rewards)
-        at = (self.t - 1) % self.window
+        at = (self.t - 1) % self.ring
         self.old_arms[at], self.old_rewards[at] = arms, rewards
 
     def _count(self, arms: IntArray, one: float, rewards: FloatArray) -> None:
