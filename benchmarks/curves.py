@@ -38,11 +38,10 @@ def command(
     python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
     python -m benchmarks curves classes --out docs
     """
-    from semibandit.bench.tables import number, table
-
     from benchmarks.published import CLASSES, FIGURES, POLICIES, class_curves
     from semibandit.cli.files import need, writable
     from semibandit.errors import ParameterError
+    from semibandit.text import number, table
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from semibandit.published import (
+
+from benchmarks.__main__ import main
+from benchmarks.published import (
     CLASSES,
     WANG_CHEN,
     ZIMMERT,
@@ -14,8 +16,6 @@ from semibandit.published import (
     wang_chen_instance,
     zimmert,
 )
-
-from semibandit.cli.main import main
 
 
 def near(values, wanted, share):
