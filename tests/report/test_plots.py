@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import semibandit as sb
-from benchmarks.plots import plot_bench
 from semibandit.errors import MissingExtraError
 from semibandit.report.canvas import apart
 from semibandit.report.demo import plot_demo
@@ -29,32 +28,6 @@ def comparison() -> Any:
 
 def row(name: str, kind: str, way: str, us: float) -> dict[str, Any]:
     return {"name": name, "kind": kind, "way": way, "us_per_round": us, "ours": kind == "engine"}
-
-
-def bench_result(cases: int, scalings: int) -> dict[str, Any]:
-    rows = [row("kinetic", "engine", "compiled", 8.0), row("scan", "rival", "python", 900.0)]
-    case = {
-        "title": "uniform, K = 1,000, D = 10, explore",
-        "rows": [*rows, row("bare loop", "bare", "compiled", 0.2)],
-    }
-    lines = [
-        {
-            "name": name,
-            "kind": kind,
-            "way": "compiled",
-            "arms": [10, 100],
-            "us_per_round": us,
-            "exponent": slope,
-        }
-        for name, kind, us, slope in (
-            ("auto", "auto", [1.0, 1.2], 0.08),
-            ("kinetic", "engine", [1.0, 1.2], 0.08),
-            ("scan", "rival", [1.0, 9.0], None),
-            ("bare loop", "bare", [0.2, 0.2], 0.0),
-        )
-    ]
-    scaling = {"matroid": "uniform", "rank": 10, "phase": "explore", "fit_from": 10, "lines": lines}
-    return {"cases": [case] * cases, "scaling": [scaling] * scalings}
 
 
 def demo_class(name: str, us: float, rival_us: float) -> dict[str, Any]:
@@ -86,16 +59,10 @@ def test_regret_of_compared_policies(comparison: Any, tmp_path: Path) -> None:
     assert b"<svg" in (tmp_path / "regret.svg").read_bytes()
 
 
-@pytest.mark.parametrize(("cases", "scalings"), [(1, 0), (0, 1), (3, 2)])
-def test_bench_results(cases: int, scalings: int, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    plot_bench(bench_result(cases, scalings), tmp_path / "bench.png")
-    assert is_picture(tmp_path / "bench.png")
-
-
 def test_a_measured_case(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    plot_case(bench_result(1, 0)["cases"][0], tmp_path / "case.png")
+    rows = [row("kinetic", "engine", "compiled", 8.0), row("numpy", "rival", "python", 900.0)]
+    plot_case({"title": "uniform, K = 1,000, D = 10, explore", "rows": rows}, tmp_path / "case.png")
     assert is_picture(tmp_path / "case.png")
 
 
