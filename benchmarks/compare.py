@@ -95,7 +95,7 @@ def compare_text(before: dict[str, Any], after: dict[str, Any]) -> str:
         table(header, lines, left=2),
         "single: microseconds of a single round, median; round: mean of a round in a repeat, median of the repeats;\n"
         "ratio: after / before, ! is more than 5 % slower; fastest: the ratio of the fastest repeats;\n"
-        "rivals: the ratio of the rivals, whose code did not change: how the machine was.",
+        "rivals, textbook: the ratio of those whose code did not change, which tells how the machine was.",
         f"more than 5 % slower: {worse} of {sum(row['single'] is not None for row in rows)} in single rounds, "
         f"{worse_rounds} of {len(rows)} in whole repeats",
     ]
@@ -105,29 +105,43 @@ def compare_text(before: dict[str, Any], after: dict[str, Any]) -> str:
     missing = [
         case["title"] for case in before["cases"] if case["key"] not in {c["key"] for c in after["cases"]}
     ]
-    if missing:
+    if missing and not after.get("partial"):
         parts.append(f"only in the first run: {'; '.join(missing)}")
     return "\n\n".join(parts)
 
 
 def _policies(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """Policies from Python before and after, and compiled after against round by round before."""
+    """Single rounds of policies from Python before and after, and compiled after against round by round before."""
     old = {(row["policy"], row["arms"]): row for row in before.get("policies", [])}
     lines = []
     for row in after.get("policies", []):
         known = old.get((row["policy"], row["arms"]))
         if known is None:
             continue
+        single, was = row["single_us"], known["single_us"]
         compiled = None if row["compiled_us"] is None else known["stepwise_us"] / row["compiled_us"]
         lines.append(
             [
                 row["policy"],
                 f"{row['arms']:,}",
-                *_cells((known["python_us"], row["python_us"])),
+                *_cells((was["python"], single["python"])),
+                f"{single['textbook'] / was['textbook']:.2f}"
+                if "textbook" in single and "textbook" in was
+                else "-",
                 number(known["stepwise_us"]),
                 number(row["compiled_us"]),
                 "-" if compiled is None else f"{number(compiled)} x",
             ]
         )
-    header = ("policy", "K", "python", "after", "ratio  ", "stepwise", "compiled after", "speed-up")
+    header = (
+        "policy",
+        "K",
+        "single",
+        "after",
+        "ratio  ",
+        "textbook",
+        "stepwise",
+        "compiled after",
+        "speed-up",
+    )
     return table(header, lines) if lines else ""

@@ -81,13 +81,17 @@ def players(entry: Entry, arms: int, seed: int = 0) -> tuple[Contender, Contende
     return ours, theirs
 
 
-class _Way:
-    """One way to play rounds: `play(n)` gives (microseconds of the policy, of everything) a round."""
+Times = tuple[float, float, float]
 
-    def __init__(self, play: Callable[[int], tuple[float, float]], seconds: float) -> None:
+
+class _Way:
+    """One way to play rounds: `play(n)` gives microseconds a round (of the policy, of everything, of a middle one)."""
+
+    def __init__(self, play: Callable[[int], Times], seconds: float) -> None:
         self.play = play
         self.policy_us: list[float] = []
         self.all_us: list[float] = []
+        self.single_us: list[float] = []
         play(2)
         n, spent = 4, 0.0
         while True:  # until a repeat's time is used up; then it is known how many rounds that is
@@ -102,24 +106,26 @@ class _Way:
 
     def repeat(self) -> None:
         """One repeat."""
-        own, everything = self.play(self.rounds)
+        own, everything, single = self.play(self.rounds)
         self.policy_us.append(own)
         self.all_us.append(everything)
+        self.single_us.append(single)
 
 
-def _stepwise(player: Contender) -> Callable[[int], tuple[float, float]]:
-    def play(n: int) -> tuple[float, float]:
+def _stepwise(player: Contender) -> Callable[[int], Times]:
+    def play(n: int) -> Times:
         begin = time.perf_counter()
         took, _ = player.play(n)
-        return float(took.mean()) * 1e-3, 1e6 * (time.perf_counter() - begin) / n
+        wall = time.perf_counter() - begin
+        return float(took.mean()) * 1e-3, 1e6 * wall / n, float(np.median(took)) * 1e-3
 
     return play
 
 
-def _compiled(player: Contender) -> Callable[[int], tuple[float, float]]:
-    def play(n: int) -> tuple[float, float]:
+def _compiled(player: Contender) -> Callable[[int], Times]:
+    def play(n: int) -> Times:
         us = 1e6 * player.play_compiled(n) / n
-        return us, us
+        return us, us, us
 
     return play
 
@@ -130,6 +136,7 @@ def measure_policy(
     """One policy at one K: medians of interleaved repeats, microseconds a round. Plain data for JSON.
 
     `python_us` and `textbook_us` are select and update; `stepwise_us` and `compiled_us` also draw the rewards.
+    `single_us` has the median of single rounds, which a busy machine moves less.
     """
     ours, theirs = players(entry, arms, seed)
     ways = {"python": _Way(_stepwise(ours), seconds)}
@@ -150,6 +157,7 @@ def measure_policy(
         "textbook_us": middle.get("textbook"),
         "stepwise_us": float(np.median(ways["python"].all_us)),
         "compiled_us": middle.get("compiled"),
+        "single_us": {name: float(np.median(way.single_us)) for name, way in ways.items()},
         "repeats_us": {name: way.policy_us for name, way in ways.items()},
         "rounds": {name: way.rounds for name, way in ways.items()},
     }

@@ -67,14 +67,14 @@ class Ucb(Textbook):
 class UcbOfCosts(Ucb):
     """CUCB on costs: the smallest lower bounds. `index` is the negated bound."""
 
+    def __init__(self, n_arms: int, rank: int, seed: int = 0) -> None:
+        super().__init__(n_arms, rank, seed)
+        self.means[:] = -np.inf
+
     def index(self) -> FloatArray:
         np.multiply(self.widths, math.sqrt(EXPLORATION * math.log(self.t)), out=self._weight)
         np.subtract(self._weight, self.means, out=self._weight)
         return self._weight
-
-    def __init__(self, n_arms: int, rank: int, seed: int = 0) -> None:
-        super().__init__(n_arms, rank, seed)
-        self.means[:] = -np.inf
 
 
 class Greedy(Textbook):

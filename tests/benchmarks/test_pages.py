@@ -91,6 +91,7 @@ POLICIES = [
         "textbook_us": textbook,
         "stepwise_us": 8.0,
         "compiled_us": compiled,
+        "single_us": {"python": 5.0} if textbook is None else {"python": 5.0, "textbook": textbook},
     }
     for policy, arms, textbook, compiled in (
         ("CTS", 100, 20.0, 1.0),
@@ -195,4 +196,4 @@ def test_two_runs_side_by_side(tmp_path: Path, committed: dict[str, Any]) -> Non
     assert "1.20 !" in told.output and "1.06 !" in told.output and told.output.count(" !") == 3
     assert "only in the first run: linear, K = 2,000, D = 10, explore" in told.output
     both = compare_text({**committed, "policies": POLICIES}, {**after, "policies": POLICIES})
-    assert re.search(r"CTS +100 +5.00 +5.00 +1.00 +8.00 +1.00 +8.00 x", both)
+    assert re.search(r"CTS +100 +5.00 +5.00 +1.00 +1.00 +8.00 +1.00 +8.00 x", both)
