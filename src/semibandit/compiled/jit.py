@@ -157,8 +157,8 @@ class Kernel:
         return bool(self.options.get("_nrt", True))
 
     @functools.cached_property
-    def fingerprint(self) -> str | None:
-        """The hash of all sources that its code depends on; None for code without a file, which is never kept."""
+    def fingerprint(self) -> str:
+        """The hash of all sources that its code depends on."""
         return sources.fingerprint(frozenset({self.py_func.__module__} | self._depends()))
 
     @functools.cached_property

@@ -80,13 +80,13 @@ def _imports(module: str) -> frozenset[str]:
 
 
 @functools.cache
-def fingerprint(modules: frozenset[str]) -> str | None:
+def fingerprint(modules: frozenset[str]) -> str:
     """A hash of these modules and of all with kernels that they depend on. O(their size), once.
 
-    None where one of them is outside the package and has no file.
+    Empty where one of them is outside the package and has no file: nothing is kept or found under that.
     """
     if not all(_inside(module) or _text(module) for module in modules):
-        return None
+        return ""
     seen: set[str] = set()
     waiting = [*modules, *_MAKERS]
     while waiting:

@@ -303,6 +303,6 @@ def make_dispatcher(kernel: Kernel) -> SplitDispatcher:
     options = {"nopython": True, "boundscheck": None, **kernel.options}
     made = SplitDispatcher(kernel.py_func, options)
     made.kernel = kernel
-    if kernel.fingerprint is not None:
+    if kernel.fingerprint:
         made._cache = _Cache(kernel)
     return made
