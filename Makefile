@@ -22,8 +22,8 @@ demo: $(STAMP)  ## CUCB on a large instance of every matroid class: a table and 
 	@$(BIN)/semibandit demo
 
 test: $(STAMP)  ## lint and the test suite (under 12 minutes on 2 cores)
-	@$(BIN)/ruff check src tests benchmarks docs
-	@$(BIN)/ruff format --check src tests benchmarks docs
+	@$(BIN)/ruff check src tests docs
+	@$(BIN)/ruff format --check src tests docs
 	@$(BIN)/mypy
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow' $(CHECKED_ELSEWHERE)
@@ -34,26 +34,25 @@ test-slow: $(STAMP)  ## long runs and statistics
 test-bounds: $(STAMP)  ## stress tests with compiled bounds checks only
 	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
 
-bench: $(STAMP)  ## the whole benchmark (half an hour, idle machine); writes docs/performance.* and README's table
-	@$(BIN)/python -m benchmarks suite --json docs/performance.json
-	@$(BIN)/python -m benchmarks report docs/performance.json --page docs/performance.md --plot docs/performance.png \
-		--readme README.md
+bench: $(STAMP)  ## the whole benchmark (a quarter of an hour, idle machine); writes docs/performance.*
+	@$(BIN)/semibandit bench --suite --json docs/performance.json
+	@$(BIN)/semibandit bench --from docs/performance.json --report docs/performance.md --plot docs/performance.png
 
 bench-quick: $(STAMP)  ## a short benchmark on the terminal
-	@$(BIN)/python -m benchmarks suite --quick
+	@$(BIN)/semibandit bench --suite --quick
 
 docs: $(STAMP)  ## build the documentation, warnings are errors
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 lint: $(STAMP)  ## ruff and mypy --strict
-	@$(BIN)/ruff check src tests benchmarks docs
-	@$(BIN)/ruff format --check src tests benchmarks docs
+	@$(BIN)/ruff check src tests docs
+	@$(BIN)/ruff format --check src tests docs
 	@$(BIN)/mypy
 
 format: $(STAMP)  ## rewrite the sources in the project's format
-	@$(BIN)/ruff check --fix src tests benchmarks docs
-	@$(BIN)/ruff format src tests benchmarks docs
+	@$(BIN)/ruff check --fix src tests docs
+	@$(BIN)/ruff format src tests docs
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache
