@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from semibandit.cli.main import main
-from semibandit.published import (
+from benchmarks.__main__ import main
+from benchmarks.published import (
     CLASSES,
     WANG_CHEN,
     ZIMMERT,

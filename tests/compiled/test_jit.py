@@ -79,3 +79,42 @@ def test_an_unusable_cache_directory_is_passed_over(tmp_path):
         XDG_CACHE_HOME=str(blocker),
     )
     assert "semibandit-" in result.stdout and str(blocker) not in result.stdout
+
+
+OUTSIDE = """
+import numpy as np
+from semibandit.compiled import jit
+from outside import twice
+print(twice(np.array([1.0, 2.0])), jit.compiled_now())
+"""
+
+
+def test_kernels_outside_the_package_are_kept_and_edits_in_what_they_import_are_noticed(tmp_path):
+    (tmp_path / "helpers").mkdir()
+    (tmp_path / "helpers" / "__init__.py").write_text("")
+    helper = tmp_path / "helpers" / "factor.py"
+    text = "from semibandit.compiled.jit import kernel\n\n\n@kernel\ndef times(x):\n    return FACTOR * x\n"
+    helper.write_text(text.replace("FACTOR", "2.0"))
+    (tmp_path / "outside.py").write_text(
+        "from helpers.factor import times\nfrom semibandit.compiled.jit import kernel\n\n\n"
+        "@kernel\ndef twice(x):\n    return times(x[0]) + times(x[1])\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {"SEMIBANDIT_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+    first, second = (run(OUTSIDE, **environment).stdout.split() for _ in range(2))
+    assert first[0] == second[0] == "6.0"
+    assert int(first[1]) > 0 and int(second[1]) == 0
+    helper.write_text(text.replace("FACTOR", "3.0"))
+    assert run(OUTSIDE, **environment).stdout.split()[0] == "9.0"
+
+
+def test_kernels_that_were_typed_in_are_compiled_anew(tmp_path):
+    code = (
+        "from semibandit.compiled import jit\n"
+        "def times(x):\n    return FACTOR * x\n"
+        "times = jit.kernel(times)\n"
+        "print(times(2.0), repr(times.fingerprint))"
+    )
+    for factor, result in (("2.0", "4.0"), ("3.0", "6.0")):
+        told = run(code.replace("FACTOR", factor), SEMIBANDIT_CACHE_DIR=str(tmp_path)).stdout.split()
+        assert told == [result, "''"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from semibandit.bench.rivals import rivals_for
 
 import semibandit as sb
-from semibandit.bench.rivals import rivals_for
 from semibandit.data.replay import Log, replay
 from semibandit.matroids import Graphic, Partition, Uniform
 from semibandit.matroids.base import is_kind, kind_of

@@ -11,7 +11,9 @@ import pytest
 
 import semibandit as sb
 from semibandit.errors import MissingExtraError
-from semibandit.report.plots import _apart, plot_bench, plot_comparison, plot_demo
+from semibandit.report.canvas import apart
+from semibandit.report.demo import plot_demo
+from semibandit.report.plots import plot_case, plot_comparison
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -26,32 +28,6 @@ def comparison() -> Any:
 
 def row(name: str, kind: str, way: str, us: float) -> dict[str, Any]:
     return {"name": name, "kind": kind, "way": way, "us_per_round": us, "ours": kind == "engine"}
-
-
-def bench_result(cases: int, scalings: int) -> dict[str, Any]:
-    rows = [row("kinetic", "engine", "compiled", 8.0), row("scan", "rival", "python", 900.0)]
-    case = {
-        "title": "uniform, K = 1,000, D = 10, explore",
-        "rows": [*rows, row("bare loop", "bare", "compiled", 0.2)],
-    }
-    lines = [
-        {
-            "name": name,
-            "kind": kind,
-            "way": "compiled",
-            "arms": [10, 100],
-            "us_per_round": us,
-            "exponent": slope,
-        }
-        for name, kind, us, slope in (
-            ("auto", "auto", [1.0, 1.2], 0.08),
-            ("kinetic", "engine", [1.0, 1.2], 0.08),
-            ("scan", "rival", [1.0, 9.0], None),
-            ("bare loop", "bare", [0.2, 0.2], 0.0),
-        )
-    ]
-    scaling = {"matroid": "uniform", "rank": 10, "phase": "explore", "fit_from": 10, "lines": lines}
-    return {"cases": [case] * cases, "scaling": [scaling] * scalings}
 
 
 def demo_class(name: str, us: float, rival_us: float) -> dict[str, Any]:
@@ -83,11 +59,11 @@ def test_regret_of_compared_policies(comparison: Any, tmp_path: Path) -> None:
     assert b"<svg" in (tmp_path / "regret.svg").read_bytes()
 
 
-@pytest.mark.parametrize(("cases", "scalings"), [(1, 0), (0, 1), (3, 2)])
-def test_bench_results(cases: int, scalings: int, tmp_path: Path) -> None:
+def test_a_measured_case(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    plot_bench(bench_result(cases, scalings), tmp_path / "bench.png")
-    assert is_picture(tmp_path / "bench.png")
+    rows = [row("kinetic", "engine", "compiled", 8.0), row("numpy", "rival", "python", 900.0)]
+    plot_case({"title": "uniform, K = 1,000, D = 10, explore", "rows": rows}, tmp_path / "case.png")
+    assert is_picture(tmp_path / "case.png")
 
 
 def test_the_demo_picture(tmp_path: Path) -> None:
@@ -104,11 +80,11 @@ def test_labels_are_moved_apart_in_order_and_stay_inside() -> None:
     for n in (1, 2, 5, 12):
         for _ in range(20):
             wanted = rng.random(n) ** 3
-            placed = np.array(_apart(wanted.tolist(), 0.05))
+            placed = np.array(apart(wanted.tolist(), 0.05))
             order = np.argsort(wanted, kind="stable")
             assert (np.diff(placed[order]) >= 0.049).all()
             assert placed.min() > -0.02 and placed.max() < 1.02
-    assert _apart([0.2, 0.8], 0.1) == [0.2, 0.8]
+    assert apart([0.2, 0.8], 0.1) == [0.2, 0.8]
 
 
 def test_without_matplotlib_the_error_says_what_to_install(

@@ -150,7 +150,7 @@ def test_the_page_tells_what_it_should(trial: Sweep) -> None:
     entry = trial.worlds[0].entries[0]
     mean, half = entry.final
     assert half is not None and mean > half > 0
-    from semibandit.bench.tables import number
+    from semibandit.text import number
 
     assert number(mean, 4) in words and f"{number(mean - half, 4)} … {number(mean + half, 4)}" in words
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.bench.rivals import rivals_for, start_rival
+from semibandit.bench.numpy_rivals import numpy_rival
 from semibandit.bench.start import Start
 from semibandit.engines import ENGINES
-from semibandit.engines.base import CompiledEngine
 from semibandit.environments import Environment
 from semibandit.errors import ParameterError
 from semibandit.policies import CUCB
@@ -20,6 +19,9 @@ from semibandit.simulation.loop import SELECT, UPDATE
 from semibandit.simulation.run import CompiledRun, compiled_run
 
 WAYS = ("python", "compiled")
+
+#: The engine that looks at every weight once a round: what our others are measured against.
+SCAN = "resolve"
 
 
 @dataclass
@@ -38,8 +40,7 @@ class Contender:
     @property
     def ways(self) -> tuple[str, ...]:
         """The ways this contender can play."""
-        compiled = isinstance(self.player, CUCB) and isinstance(self.player._engine, CompiledEngine)
-        return WAYS if compiled and self.env.kernel_state() is not None else WAYS[:1]
+        return WAYS if self._run() is not None else WAYS[:1]
 
     def play(self, n: int) -> tuple[IntArray, list[IntArray]]:
         """`n` rounds through `select` and `update`: nanoseconds of each (drawing excluded) and the arms played."""
@@ -59,14 +60,17 @@ class Contender:
 
     def play_compiled(self, n: int, log: IntArray | None = None) -> float:
         """`n` rounds in one kernel, drawing included: seconds of them all. Fills `log` with the arms played."""
+        run = self._run()
+        assert run is not None
         begin = time.perf_counter_ns()
-        self._run().play(n, log)
+        run.play(n, log)
         return (time.perf_counter_ns() - begin) * 1e-9
 
-    def _run(self) -> CompiledRun:
+    def _run(self) -> CompiledRun | None:
         if "run" not in self._scratch:
-            self._scratch["run"] = compiled_run(self.player, self.env)
-        run: CompiledRun = self._scratch["run"]
+            policy = hasattr(self.player, "compiled_rounds")
+            self._scratch["run"] = compiled_run(self.player, self.env) if policy else None
+        run: CompiledRun | None = self._scratch["run"]
         return run
 
     def latencies(self, n: int) -> FloatArray:
@@ -75,7 +79,9 @@ class Contender:
         Rounds are run one by one, but what happens between two calls is not counted.
         """
         self.play_compiled(1)
-        ticks = self._run().ticks
+        run = self._run()
+        assert run is not None
+        ticks = run.ticks
         before = ticks.sum()
         seconds = self.play_compiled(n)
         rate = 1e9 * seconds / max(int(ticks.sum() - before), 1)
@@ -101,16 +107,14 @@ def check_engines(engines: tuple[str, ...]) -> None:
             raise ParameterError(f"engine = {name!r} is not known: one of auto, {', '.join(ENGINES)}")
 
 
-def gather(
-    start: Start, engines: tuple[str, ...] = (), rivals: tuple[str, ...] | None = None
-) -> list[Contender]:
-    """Our engines (all that fit, or those named; the one the ratios are about first) and the rivals. O(K) each."""
+def our_engines(start: Start, engines: tuple[str, ...]) -> list[Contender]:
+    """CUCB with each of these engines, or with all that fit; the one the ratios are about first. O(K) each."""
     matroid = start.env.matroid
     chosen = start.engine_name
     wanted = [chosen if name == "auto" else name for name in engines]
     if not wanted:
-        wanted = [name for name, spec in ENGINES.items() if spec.fits(matroid, start.clock_name)]
-        wanted = [chosen, *(name for name in wanted if name != chosen)]
+        fitting = [name for name, spec in ENGINES.items() if spec.fits(matroid, start.clock_name)]
+        wanted = [chosen, *(name for name in fitting if name != chosen)]
     contenders: list[Contender] = []
     for name in dict.fromkeys(wanted):
         arrived = start.policy is not None and start.policy.engine == name
@@ -118,14 +122,16 @@ def gather(
         contenders.append(
             Contender(name, "engine", player, start.world(), auto=name == chosen, ours=not contenders)
         )
-    specs = rivals_for(matroid)
-    if rivals is not None:
-        unknown = set(rivals) - {spec.name for spec in specs}
-        if unknown:
-            fitting = ", ".join(repr(spec.name) for spec in specs)
-            raise ParameterError(f"rival = {sorted(unknown)[0]!r} does not play here: one of {fitting}")
-        specs = [spec for spec in specs if spec.name in rivals]
-    for spec in specs:
-        player = start_rival(spec, start)
-        contenders.append(Contender(spec.name, "rival", player, start.world(), exact_ties=spec.exact_ties))
     return contenders
+
+
+def numpy_contender(start: Start) -> Contender:
+    """What one writes with numpy. O(K)."""
+    name, make = numpy_rival(start.env.matroid)
+    return Contender(name, "rival", make(start), start.world())
+
+
+def gather(start: Start, engines: tuple[str, ...] = ()) -> list[Contender]:
+    """The engines asked for (by default what ``"auto"`` takes), a scan of all weights, and numpy."""
+    asked = engines or ("auto",)
+    return [*our_engines(start, (*asked, SCAN)), numpy_contender(start)]

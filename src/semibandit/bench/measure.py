@@ -4,30 +4,87 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.bench.bare import Bare
-from semibandit.bench.cases import Case
 from semibandit.bench.contenders import WAYS, Contender, check_engines, gather
 from semibandit.bench.start import Start, explore_start, late_start
 from semibandit.data.instances import random_environment
 from semibandit.errors import ParameterError
+from semibandit.machine import describe_machine
 
 _CHECKED_ROUNDS = 50
 _LEAST_ROUNDS = 3
 # Single rounds are measured for as many repeats' worth of time, so that p99.9 has something to go by.
 _LATENCY_SHARE = 5.0
 
+SCHEMA = 1
+
 Say = Callable[[str], None]
 
 
-def _silent(message: str) -> None:
-    return
+def silent(message: str) -> None:
+    """Say nothing."""
+
+
+PHASES = ("explore", "late")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance in one phase.
+
+    `rounds` is the most that a repeat plays and `seconds` about what it may take; slower contenders play fewer
+    rounds. `engines` are those to be measured, the one that the ratios are about first; who else plays is the
+    caller's affair.
+    """
+
+    key: str
+    matroid: str
+    arms: int
+    rank: int
+    phase: str = "explore"
+    env: str = "noise"
+    clock: str = "auto"
+    seed: int = 0
+    rounds: int = 20_000
+    repeats: int = 5
+    seconds: float = 0.3
+    late_rounds: int | None = None
+    engines: tuple[str, ...] = ()
+    latency_rounds: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.phase not in PHASES:
+            raise ParameterError(f"phase = {self.phase!r} is not known: one of {', '.join(PHASES)}")
+        for name in ("arms", "rank", "rounds", "repeats"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not self.seconds > 0.0:
+            raise ParameterError(f"seconds must be positive, got {self.seconds}")
+
+    @property
+    def title(self) -> str:
+        """The case in a few words."""
+        return f"{self.matroid}, K = {self.arms:,}, D = {self.rank:,}, {self.phase}"
+
+    def describe(self) -> dict[str, Any]:
+        """The settings as plain data."""
+        listed = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**listed, "engines": list(self.engines), "title": self.title}
+
+
+class BareLoop(Protocol):
+    """Replays rounds without deciding anything."""
+
+    def replay(self, played: IntArray) -> None: ...
+
+    def update(self, arms: IntArray, rewards: FloatArray) -> None: ...
 
 
 @contextmanager
@@ -43,15 +100,12 @@ def _no_collector() -> Iterator[None]:
 
 def prepare(case: Case, progress: bool | None = None) -> Start:
     """The state in which the case is measured."""
-    settled = case.phase == "late"
-    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed, settled=settled)
-    if case.phase == "explore":
+    late = case.phase == "late"
+    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed, settled=late)
+    if not late:
         return explore_start(env, case.clock)
-    if case.phase == "late":
-        return late_start(
-            env, case.late_rounds or default_late_rounds(case.arms, case.rank), case.clock, progress
-        )
-    raise ParameterError(f"phase = {case.phase!r} is not known: 'explore' or 'late'")
+    rounds = case.late_rounds or default_late_rounds(case.arms, case.rank)
+    return late_start(env, rounds, case.clock, progress)
 
 
 def default_late_rounds(arms: int, rank: int) -> int:
@@ -74,15 +128,20 @@ class _Row:
 
 
 class Measurement:
-    """All contenders of a case and what was measured of them. `run` does everything."""
+    """All contenders of a case, ours first, and what was measured of them. `run` does everything.
 
-    def __init__(self, case: Case, say: Say = _silent, progress: bool | None = None) -> None:
-        self.case, self.say = case, say
-        check_engines(case.engines)
-        say(f"{case.title}: preparing")
-        self.start = prepare(case, progress)
-        self.contenders = gather(self.start, case.engines, case.rivals)
-        self.bare = Bare(self.start) if self.start.env.kernel_state() is not None else None
+    `bare`, if given, replays what ours plays: the least that any contender could take.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        start: Start,
+        contenders: Sequence[Contender],
+        bare: BareLoop | None = None,
+        say: Say = silent,
+    ) -> None:
+        self.case, self.start, self.contenders, self.bare, self.say = case, start, contenders, bare, say
         self.rows: list[_Row] = []
         self.checks: dict[str, dict[str, Any]] = {}
 
@@ -259,6 +318,15 @@ def percentiles(took: FloatArray) -> dict[str, float]:
     }
 
 
-def measure_case(case: Case, say: Say = _silent, progress: bool | None = None) -> dict[str, Any]:
-    """Measure one case; plain data, ready for JSON."""
-    return Measurement(case, say, progress).run()
+def measure_instance(case: Case, say: Say = silent, progress: bool | None = None) -> dict[str, Any]:
+    """Our engines, numpy and a scan on one instance; plain data, ready for JSON.
+
+    >>> told = measure_instance(Case("mine", "uniform", 30, 3, rounds=5, repeats=1, seconds=0.001))
+    >>> told["cases"][0]["agree"]
+    True
+    """
+    check_engines(case.engines)
+    say(f"{case.title}: preparing")
+    start = prepare(case, progress)
+    measured = Measurement(case, start, gather(start, case.engines), None, say).run()
+    return {"schema": SCHEMA, "machine": describe_machine(), "cases": [measured]}

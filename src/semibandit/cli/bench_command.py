@@ -1,8 +1,7 @@
-"""`semibandit bench`: our engines and their rivals side by side."""
+"""`semibandit bench`: how long a round takes on an instance like yours."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -34,22 +33,11 @@ from semibandit.cli.options import instance_options
     "engines",
     multiple=True,
     metavar="NAME",
-    help="Measure only these of our engines; the first one is what the ratios are about.  [default: all that fit]",
+    help="Measure these of our engines; the first one is what the ratios are about.  [default: auto]",
 )
-@click.option("--rival", "rivals", multiple=True, metavar="NAME", help="Measure only these rivals.")
 @click.option("--clock", type=click.Choice(["auto", "exact", "staircase"]), default="auto", show_default=True)
-@click.option("--scaling", is_flag=True, help="Over K: --arms, a tenth, a hundredth, a thousandth of them.")
-@click.option("--suite", is_flag=True, help="Everything behind docs/performance.md (a quarter of an hour).")
-@click.option("--quick", is_flag=True, help="With --suite: small instances, about a minute.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the raw results here.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the results (.png, .svg).")
-@click.option("--report", type=click.Path(path_type=Path), help="Write the results as a Markdown page.")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path),
-    help="Measure nothing; take the results in this file.",
-)
 def command(
     matroid: str,
     arms: int,
@@ -62,101 +50,60 @@ def command(
     repeats: int,
     seconds: float,
     engines: tuple[str, ...],
-    rivals: tuple[str, ...],
     clock: str,
-    scaling: bool,
-    suite: bool,
-    quick: bool,
     json_file: Path | None,
     plot: Path | None,
-    report: Path | None,
-    source: Path | None,
 ) -> None:
-    """Measure our engines beside their rivals and the bare loop, on the same rounds, in one run.
+    """Measure CUCB on one instance beside numpy and a scan of all weights, on the same rounds, in one run.
+
+    From Python a round is select and update; a compiled one also draws the rewards. The scan is our engine "resolve",
+    which looks at every arm once a round.
 
     \b
     semibandit bench --arms 1000000                       uniform, D = 10, exploring
     semibandit bench --matroid graphic --arms 20000 --rank 999 --phase late
-    semibandit bench --arms 1000000 --scaling --plot scaling.png
-    semibandit bench --suite --json all.json
-    semibandit bench --from all.json --report page.md --plot page.png
+    semibandit bench --engine kinetic --json mine.json --plot mine.png
     """
-    from semibandit.cli.files import picture as check_picture
-    from semibandit.cli.files import writable
-    from semibandit.errors import ParameterError
+    from semibandit.cli.files import picture, writable
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))
     if plot is not None:
-        check_picture(plot, "--plot")
-    if report is not None:
-        writable(report, "--report", (".md",))
-    if quick and not suite:
-        raise ParameterError("--quick goes with --suite; for one case choose smaller --arms and --seconds")
-    if source is not None and (suite or scaling):
-        raise ParameterError("--from takes results that exist: leave out --suite and --scaling")
+        picture(plot, "--plot")
 
-    from semibandit.bench.report import report_markdown, result_text
+    import json
 
-    if source is not None:
-        from semibandit.bench.runner import load
+    from semibandit.bench import Case, measure_instance
+    from semibandit.bench.table import case_text
 
-        result = load(source)
-    elif suite:
-        from semibandit.bench.runner import run_suite
-
-        result = run_suite(quick, _say)
-    else:
-        from semibandit.bench.cases import Case, Scaling, decades
-        from semibandit.bench.runner import run_bench
-
-        case = Case(
-            key=f"{matroid}-{phase}",
-            matroid=matroid,
-            arms=arms,
-            rank=rank,
-            phase=phase,
-            env=env,
-            clock=clock,
-            seed=seed,
-            rounds=rounds,
-            repeats=repeats,
-            seconds=seconds,
-            late_rounds=late_rounds,
-            engines=engines,
-            rivals=rivals or None,
-        )
-        if scaling:
-            over = decades(arms, rank, matroid)
-            result = run_bench([], [Scaling(case, over, fit_from=over[0])], _say)
-        else:
-            result = run_bench([case], [], _say)
-        result["figures"] = []
+    asked = Case(
+        key=f"{matroid}-{phase}",
+        matroid=matroid,
+        arms=arms,
+        rank=rank,
+        phase=phase,
+        env=env,
+        clock=clock,
+        seed=seed,
+        rounds=rounds,
+        repeats=repeats,
+        seconds=seconds,
+        late_rounds=late_rounds,
+        engines=engines,
+    )
+    result = measure_instance(asked, _say)
+    case = result["cases"][0]
     if json_file is not None:
-        from semibandit.bench.runner import save
-
-        save(result, json_file)
-    click.echo(result_text(result))
-    table_plot: Path | None = None
+        json_file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    click.echo(case_text(case))
     if plot is not None:
-        from semibandit.report.plots import plot_bench
+        from semibandit.report.plots import plot_case
 
-        plot_bench(result, plot)
-        if "table1" in result:
-            from semibandit.report.plots_table import plot_table
-
-            table_plot = plot.with_name(f"{plot.stem}-table1{plot.suffix}")
-            plot_table(result["table1"], table_plot)
-    if report is not None:
-        links = [
-            None if picture is None else Path(os.path.relpath(picture, report.parent)).as_posix()
-            for picture in (plot, table_plot)
-        ]
-        report.write_text(report_markdown(result, *links), encoding="utf-8")
-    for path in (json_file, plot, table_plot, report):
+        plot_case(case, plot)
+    for path in (json_file, plot):
         if path is not None:
             _say(f"written: {path}")
-    if not all(case["agree"] for case in result["cases"]):
+    if not case["agree"]:
         raise click.exceptions.Exit(1)
 
 

@@ -26,9 +26,9 @@ def command(out: Path, seed: int, quick: bool) -> None:
 
     picture(out, "--out")
 
-    from semibandit.bench.tables import duration, number, table
     from semibandit.cli.demo_runs import play_all
-    from semibandit.report.plots import plot_demo
+    from semibandit.report.demo import plot_demo
+    from semibandit.text import duration, number, table
 
     million, classes = play_all(seed, quick, lambda message: click.echo(message, err=True))
     plot_demo(million, classes, out)
@@ -75,4 +75,6 @@ def command(out: Path, seed: int, quick: bool) -> None:
         f"numpy would need {duration(million['rival_seconds'][-1])}."
     )
     click.echo(f"picture: {out}")
-    click.echo("next: semibandit run --help (your own comparison), semibandit bench --help (every rival)")
+    click.echo(
+        "next: semibandit run --help (your own comparison), semibandit bench --help (your own instance)"
+    )

@@ -9,30 +9,21 @@ import click
 
 @click.command("info")
 def command() -> None:
-    """Show versions, the kernel cache, threads, engines, policies and optional extras."""
-    import numba
-
-    from semibandit.bench.machine import cores, package_version
-    from semibandit.bench.tables import table
-    from semibandit.compiled import jit as _jit
+    """Show versions, compiled kernels, cores, engines, policies and optional extras."""
     from semibandit.engines import ENGINES
+    from semibandit.machine import cores, package_version
     from semibandit.policies.catalogue import POLICIES
+    from semibandit.text import table
 
     for label, value in (
         ("semibandit", package_version("semibandit") or "not installed as a package"),
         ("python", f"{platform.python_version()} ({platform.system()}, {platform.machine()})"),
         ("numpy", package_version("numpy")),
         ("numba", package_version("numba")),
-        ("cores", f"{cores()} usable; {numba.config.NUMBA_NUM_THREADS} threads for parallel kernels"),
+        ("cores", f"{cores()} usable; everything runs in one thread"),
+        *_kernels(),
     ):
         click.echo(f"{label:<12}{value}")
-    kernels = (
-        [path for path in _jit.cache_directory().rglob("*.nbc")] if _jit.cache_directory().is_dir() else []
-    )
-    size = sum(path.stat().st_size for path in kernels) / 2**20
-    click.echo(f"{'kernels':<12}{len(kernels)} cached ({size:.1f} MiB) in {_jit.cache_directory()}")
-    if not kernels:
-        click.echo(f"{'':<12}the first run compiles them; set SEMIBANDIT_CACHE_DIR to keep them elsewhere")
 
     click.echo("\nEngines (all make the same decisions; engine='auto' takes the fastest)")
     rows = [
@@ -57,3 +48,23 @@ def command() -> None:
             hint = f"missing: {', '.join(missing)}; get it with `pip install semibandit[{extra}]`"
             state = f"{state}; {hint}" if state else hint
         click.echo(f"{extra:<12}{state}")
+
+
+def _kernels() -> list[tuple[str, str]]:
+    """Where compiled kernels come from, as lines (label, text). Imports no compiler."""
+    return [*_cached_kernels()]
+
+
+def _cached_kernels() -> list[tuple[str, str]]:
+    """Kernels that were compiled on this machine, for any version of the compiler and any settings."""
+    from semibandit.compiled.jit import cache_parents
+
+    for parent in cache_parents():
+        kept = [path for path in parent.glob("kernels-*/**/*.nbc") if path.is_file()]
+        if kept:
+            size = sum(path.stat().st_size for path in kept) / 2**20
+            return [("kernels", f"{len(kept)} compiled here and kept ({size:.1f} MiB) in {parent}")]
+    return [
+        ("kernels", "none compiled here yet"),
+        ("", "the first run compiles what it needs; set SEMIBANDIT_CACHE_DIR to keep it elsewhere"),
+    ]

@@ -19,7 +19,6 @@ _COMMANDS = {
     "watch": "watch",
     "bench": "bench_command",
     "policies": "policies",
-    "curves": "curves",
     "datasets": "datasets",
     "replay": "replay",
     "info": "info",

@@ -71,11 +71,11 @@ def command(
     semibandit replay log.parquet --arms 100 --rank 5 --policy cucb --policy kl-osm
     semibandit replay log.parquet --arms 100 --rank 5 --warm policy.semibandit
     """
-    from semibandit.bench.tables import number, table
     from semibandit.cli.files import need, writable
     from semibandit.data.replay import random_log, read_log, replay, warm_start
     from semibandit.errors import ParameterError
     from semibandit.policies.catalogue import make_policy
+    from semibandit.text import number, table
 
     need("polars", "replay")
     if dataset is not None:

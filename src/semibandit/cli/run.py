@@ -139,7 +139,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]], best: float) -> str:
-    from semibandit.bench.tables import number, table
+    from semibandit.text import number, table
 
     header = ("policy", "engine", "clock", "regret", "+-", "of best", "select us", "update us", "path")
     lines = [

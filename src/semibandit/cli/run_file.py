@@ -13,9 +13,9 @@ def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> 
 
     need("polars", "an experiment file")
 
-    from semibandit.bench.machine import cores
     from semibandit.experiments import Stopped, load_experiment, run_experiment
     from semibandit.experiments.cells import build_all, check_policies
+    from semibandit.machine import cores
 
     experiment = load_experiment(file)
     folder = out if out is not None else file.parent / "results" / experiment.name
@@ -55,8 +55,8 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 
 
 def _summary(folder: Path) -> str:
-    from semibandit.bench.tables import number, table
     from semibandit.report.data import load_sweep
+    from semibandit.text import number, table
 
     rows = []
     for world in load_sweep(folder).worlds:

@@ -4,6 +4,10 @@ numba does not notice edits in a module that a kernel calls, so everything compi
 kernel's own module and of all modules with kernels that this one imports, directly or not. A module counts when it
 imports something of `semibandit.compiled`, or is `arms`, whose constants kernels use; tests/compiled/test_sources.py
 checks that no kernel takes a constant from anywhere else.
+
+Kernels may stand outside the package, as those of ``benchmarks`` and of users do: their modules are read from where
+they were imported from, and what they import counts by the same rule. Code that was typed in has no file to go by, so
+what is compiled of it is not kept.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,14 +28,20 @@ _CONSTANTS = f"{_NAME}.arms"
 # How kernels are made into machine code. Everything depends on these.
 _MAKERS = tuple(f"{_NAME}.compiled.{part}" for part in ("jit", "generic", "handle", "split", "ahead"))
 
-_IMPORT = re.compile(
-    rf"^\s*(?:from\s+({_NAME}[\w.]*)\s+import\s+\(?([\w, ]*)|import\s+({_NAME}[\w.]*))", re.MULTILINE
-)
+_IMPORT = re.compile(r"^[ \t]*(?:from\s+([\w.]+)\s+import\s+\(?([\w, ]*)|import\s+([\w.]+))", re.MULTILINE)
+
+
+def _inside(module: str) -> bool:
+    """Whether a module is one of this package, by its name."""
+    return module == _NAME or module.startswith(f"{_NAME}.")
 
 
 @functools.cache
 def _text(module: str) -> bytes:
-    """The source of a module of this package, empty if there is none."""
+    """The source of a module of this package or of one that is imported, empty if there is none."""
+    if not _inside(module):
+        file = getattr(sys.modules.get(module), "__file__", None)
+        return Path(file).read_bytes() if file and file.endswith(".py") and Path(file).is_file() else b""
     path = PACKAGE.joinpath(*module.split(".")[1:])
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():
@@ -44,11 +55,24 @@ def holds_kernels(module: str) -> bool:
     return module == _CONSTANTS or b"semibandit.compiled" in _text(module)
 
 
+def _absolute(module: str, origin: str) -> str:
+    """``from .rest`` in a module outside the package as ``from package.rest``."""
+    if not origin.startswith("."):
+        return origin
+    package = getattr(sys.modules.get(module), "__package__", None) or ""
+    up = len(origin) - len(origin.lstrip(".")) - 1
+    parts = package.split(".")[: package.count(".") + 1 - up]
+    return ".".join([*parts, *filter(None, [origin.lstrip(".")])])
+
+
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
     """Modules with kernels that a module imports."""
     found = set()
     for origin, names, plain in _IMPORT.findall(_text(module).decode()):
+        if _inside(module) and not _inside(origin or plain):
+            continue
+        origin = _absolute(module, origin)
         found.add(origin or plain)
         # from semibandit.engines.kinetic import tournament
         found.update(f"{origin}.{name.split(' as ')[0].strip()}" for name in names.split(",") if name.strip())
@@ -57,7 +81,12 @@ def _imports(module: str) -> frozenset[str]:
 
 @functools.cache
 def fingerprint(modules: frozenset[str]) -> str:
-    """A hash of these modules and of all with kernels that they depend on. O(their size), once."""
+    """A hash of these modules and of all with kernels that they depend on. O(their size), once.
+
+    Empty where one of them is outside the package and has no file: nothing is kept or found under that.
+    """
+    if not all(_inside(module) or _text(module) for module in modules):
+        return ""
     seen: set[str] = set()
     waiting = [*modules, *_MAKERS]
     while waiting:

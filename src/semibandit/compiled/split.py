@@ -304,6 +304,6 @@ def make_dispatcher(kernel: Kernel) -> SplitDispatcher:
     options = {"nopython": True, "boundscheck": None, **kernel.options}
     made = SplitDispatcher(kernel.py_func, options)
     made.kernel = kernel
-    if jit.keeps:
+    if jit.keeps and kernel.fingerprint:
         made._cache = _Cache(kernel)
     return made

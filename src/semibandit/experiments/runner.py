@@ -178,7 +178,7 @@ def _facts(env: Environment) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, Any]:
-    from semibandit.bench.machine import describe_machine
+    from semibandit.machine import describe_machine
 
     return describe_machine()
 

@@ -13,13 +13,13 @@ from semibandit.compiled.generic import generic, implement
 from semibandit.compiled.handle import Ints1, by_handle, make_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import fill_uniforms, next_uniform
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import Engine, bytes_of
 from semibandit.engines.kernels import engine_select, engine_touch_all
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
-from semibandit.policies.rounds import sort_ids
 from semibandit.policies.state import array_of
 
 Words = npt.NDArray[np.uint64]
@@ -67,7 +67,7 @@ def _draw_from_pools(draws, rng, out):
             place[one] = other
             out[n] = two
             n += 1
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from semibandit.errors import ParameterError
+from semibandit.report.canvas import SERIES, figure_of, label_ends, plain_ticks, save, title_of
 from semibandit.report.data import Sweep, World
-from semibandit.report.plots import SERIES, _figure, _label_ends, _plain_ticks, _save, _title
 
 KINDS = ("regret", "time", "cost")
 _MOST_COLUMNS = 3
@@ -30,12 +30,12 @@ def plot_sweep(
     worlds = sweep.worlds if instance is None else [sweep.world(instance)]
     columns = min(_MOST_COLUMNS, len(worlds))
     rows = -(-len(worlds) // columns)
-    figure, axes = _figure(7.2 * columns, 4.4 * rows, columns, rows=rows, squeeze=False)
+    figure, axes = figure_of(7.2 * columns, 4.4 * rows, columns, rows=rows, squeeze=False)
     for axis, world in zip(np.ravel(axes), worlds, strict=False):
         _DRAW[kind](axis, world, scale)
     for axis in np.ravel(axes)[len(worlds) :]:
         axis.set_visible(False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def save_figures(sweep: Sweep, folder: str | Path) -> list[Path]:
@@ -87,10 +87,10 @@ def _regret(axis: Any, world: World, scale: str) -> None:
     last = world.entries[0].rounds[-1]
     if scale != "linear":
         axis.set_xscale("log")
-        _plain_ticks(axis, "x")
+        plain_ticks(axis, "x")
     if scale == "log":
         axis.set_yscale("log")
-        _plain_ticks(axis, "y")
+        plain_ticks(axis, "y")
     else:
         axis.set_ylim(bottom=0)
     axis.set_xlim(right=last)
@@ -98,8 +98,8 @@ def _regret(axis: Any, world: World, scale: str) -> None:
     axis.set_ylabel("cumulative regret")
     repeats = len(world.entries[0].regret)
     below = f"mean of {repeats} repeats, 95 % intervals" if repeats > 1 else "one repeat"
-    _title(axis, _short(world.label), below)
-    _label_ends(axis, ends, gap=0.055)
+    title_of(axis, _short(world.label), below)
+    label_ends(axis, ends, gap=0.055)
 
 
 def _time(axis: Any, world: World, scale: str) -> None:
@@ -115,9 +115,9 @@ def _time(axis: Any, world: World, scale: str) -> None:
     axis.set_yscale("log")
     axis.set_xlabel("round")
     axis.set_ylabel("microseconds a round")
-    _plain_ticks(axis, "xy")
-    _title(axis, _short(world.label), "select and update, median of the repeats")
-    _label_ends(axis, ends, gap=0.055)
+    plain_ticks(axis, "xy")
+    title_of(axis, _short(world.label), "select and update, median of the repeats")
+    label_ends(axis, ends, gap=0.055)
 
 
 def _cost(axis: Any, world: World, scale: str) -> None:
@@ -139,8 +139,8 @@ def _cost(axis: Any, world: World, scale: str) -> None:
     axis.set_ylim(bottom=0)
     axis.set_xlabel("microseconds a round")
     axis.set_ylabel("final regret")
-    _plain_ticks(axis, "x")
-    _title(axis, _short(world.label), "down and to the left is better")
+    plain_ticks(axis, "x")
+    title_of(axis, _short(world.label), "down and to the left is better")
 
 
 _DRAW = {"regret": _regret, "time": _time, "cost": _cost}

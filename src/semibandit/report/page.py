@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.bench.tables import number
 from semibandit.report.data import Entry, Sweep, World
 from semibandit.report.stats import paired
 from semibandit.report.style import REPORT_CSS, REPORT_SCRIPT, SCALES, page
 from semibandit.report.svg import COLOURS, Line, bar_chart, line_chart, scatter_chart
+from semibandit.text import number
 
 _POINTS = 160
 _WIDE, _SLIM, _SMALL = (1080, 400), (390, 320), (390, 300)

@@ -10,8 +10,8 @@ from html import escape
 import numpy as np
 
 from semibandit.arms import FloatArray
-from semibandit.bench.tables import number
-from semibandit.report.plots import _apart
+from semibandit.report.canvas import apart
+from semibandit.text import number
 
 COLOURS = 8
 # Room around the frame of a chart, in the units of its view box.
@@ -178,7 +178,7 @@ def line_chart(
         chart.body.append(f'<path class="l {colour}{dashed}" d="M{_points(across, chart.y.at(line.y))}"/>')
     span = chart.y.first - chart.y.last
     ends = [(chart.y.first - float(chart.y.at(float(line.y[-1])))) / span for line in lines]
-    for line, height in zip(lines, _apart(ends, 19 / span) if badges else [], strict=badges):
+    for line, height in zip(lines, apart(ends, 19 / span) if badges else [], strict=badges):
         chart.badge(size[0] - 14, chart.y.first - height * span, line.index)
     return chart.svg(classes)
 

@@ -12,6 +12,7 @@ from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.checks import as_whole, one_of
 from semibandit.compiled.handle import ArrayOf, Floats1, Ints1, Number, Whole, by_handle
 from semibandit.compiled.jit import kernel
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid
 from semibandit.matroids.base import heaviest_first
@@ -20,7 +21,7 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.identification.circuits import best_exchange, exchange_table
 from semibandit.policies.index.nonlinear import kl_upper
 from semibandit.policies.records import CountingPolicy
-from semibandit.policies.rounds import ASK, count_rewards, implement_rounds, sort_ids
+from semibandit.policies.rounds import ASK, count_rewards, implement_rounds
 from semibandit.policies.state import array_of, whole_of
 
 INDICES = ("ucb", "kl")
@@ -120,7 +121,7 @@ def _leader_select(own, engine, t, out):
         arm, place = _exchange(own)
         if arm >= 0:
             out[place] = arm
-            sort_ids(out, n)
+            sort_ids_in_place(out, n)
     return n
 
 

@@ -9,8 +9,9 @@ from semibandit.arms import ALPHA, BETA, COUNT
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_normal, next_uniform
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.kernels import add_reward, engine_touch_all
-from semibandit.policies.rounds import ASK, implement_rounds, sort_ids
+from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.thompson.grouped_round import draw_round
 from semibandit.policies.thompson.posterior_groups import move_all
 from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS, Groups
@@ -109,7 +110,7 @@ def _grouped_select(own, engine, t, out):
     if own.meta[BEGIN] < own.meta[END]:
         return ASK
     n = draw_round(own.groups, own.rng, own.pools, own.capacity, own.value, own.owner, out)
-    sort_ids(out, n)
+    sort_ids_in_place(out, n)
     return n
 
 

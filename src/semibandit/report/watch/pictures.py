@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray
-from semibandit.report.plots import FAINT, INK, OURS, RIVAL, _figure, _save
+from semibandit.report.canvas import FAINT, INK, OURS, RIVAL, figure_of, save
 from semibandit.report.watch.page import fit
 from semibandit.report.watch.recording import Frame, Recording
 
@@ -20,10 +20,10 @@ def save_picture(recording: Recording, path: str | Path, positions: Any = None) 
     n = len(recording.frames)
     chosen = [recording.frames[i] for i in sorted({int(0.25 * n), int(0.6 * n), n - 1})]
     tall = 4.0 if positions is not None else max(3.2, 0.22 * len(recording.shown()))
-    figure, axes = _figure(5.2 * len(chosen), tall, len(chosen), squeeze=False)
+    figure, axes = figure_of(5.2 * len(chosen), tall, len(chosen), squeeze=False)
     for axis, frame in zip(axes[0], chosen, strict=True):
         _draw(axis, recording, frame, positions)
-    _save(figure, path)
+    save(figure, path)
 
 
 def save_animation(recording: Recording, path: str | Path, positions: Any = None) -> None:
@@ -32,7 +32,7 @@ def save_animation(recording: Recording, path: str | Path, positions: Any = None
 
     shots = []
     tall = 4.1 if positions is not None else max(3.4, 0.22 * len(recording.shown()))
-    figure, axis = _figure(6.4, tall)
+    figure, axis = figure_of(6.4, tall)
     figure.set_dpi(100)
     for frame in recording.frames:
         axis.clear()

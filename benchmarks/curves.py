@@ -1,4 +1,4 @@
-"""`semibandit curves`: figures of the literature, played again."""
+"""``python -m benchmarks curves``: figures of the literature, played again."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def command(
     """Play published experiments again, or all policies on one instance of each matroid class.
 
     \b
-    semibandit curves wang-chen        Wang and Chen 2018, Figure 1(a)
-    semibandit curves zimmert          Zimmert et al. 2019, Figure 1a
-    semibandit curves classes --out docs
+    python -m benchmarks curves wang-chen        Wang and Chen 2018, Figure 1(a)
+    python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
+    python -m benchmarks curves classes --out docs
     """
-    from semibandit.bench.tables import number, table
+    from benchmarks.published import CLASSES, FIGURES, POLICIES, class_curves
     from semibandit.cli.files import need, writable
     from semibandit.errors import ParameterError
-    from semibandit.published import CLASSES, FIGURES, POLICIES, class_curves
+    from semibandit.text import number, table
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))
     kept: dict[str, dict[str, list[float]]] = {}
     if figure == "classes":
         need("matplotlib", "curves classes")
-        from semibandit.report.plots import plot_class
+        from benchmarks.plots import plot_class
 
         for name in names or CLASSES:
             if name not in CLASSES:

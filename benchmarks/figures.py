@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-CaseData = dict[str, Any]
+from semibandit.bench.table import CaseData, rows_of
 
 
 def fit_exponent(arms: Sequence[float], us: Sequence[float]) -> float | None:
@@ -19,11 +19,6 @@ def fit_exponent(arms: Sequence[float], us: Sequence[float]) -> float | None:
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((a - mean_x) ** 2 for a in x)
     return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
-
-
-def rows_of(case: CaseData, **wanted: Any) -> list[dict[str, Any]]:
-    """The rows of a case with these values."""
-    return [row for row in case["rows"] if all(row.get(key) == value for key, value in wanted.items())]
 
 
 def ours(case: CaseData, way: str = "compiled") -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.rivals.scan import ascending
 from semibandit.arms import ALPHA, BETA, FloatArray
-from semibandit.bench.scan_rivals import ascending
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2
 from semibandit.compiled.jit import kernel
 from semibandit.engines.kernels import implement_engine

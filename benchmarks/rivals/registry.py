@@ -10,18 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.rivals.arrays import FilterGreedy, NetworkxTree, ScipyTree, SortGreedy
+from benchmarks.rivals.order import kept_order
+from benchmarks.rivals.prim import MOST_VERTICES, dense_prim, is_simple
+from benchmarks.rivals.scan import one_pass
 from semibandit.arms import IntArray
-from semibandit.bench.array_rivals import (
-    Argpartition,
-    FilterGreedy,
-    GroupMaximum,
-    NetworkxTree,
-    ScipyTree,
-    SortGreedy,
-)
-from semibandit.bench.order_rivals import kept_order
-from semibandit.bench.prim_rival import MOST_VERTICES, dense_prim, is_simple
-from semibandit.bench.scan_rivals import one_pass
+from semibandit.bench.numpy_rivals import Argpartition, GroupMaximum
 from semibandit.bench.start import Start
 from semibandit.engines.base import CompiledEngine
 from semibandit.matroids import Graphic, Matroid, Partition, codec

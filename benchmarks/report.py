@@ -1,69 +1,16 @@
-"""Results for reading: text tables for the terminal, and docs/performance.md from a JSON file."""
+"""Results for reading: text tables for the terminal, and docs/performance.md, from one run and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from semibandit.bench.figures import ours, rows_of
-from semibandit.bench.paper import table_markdown
-from semibandit.bench.tables import number, table, times
+import numpy as np
 
-CaseData = dict[str, Any]
-
-
-def _label(row: dict[str, Any]) -> str:
-    marks = [mark for key, mark in (("auto", "auto"),) if row.get(key)]
-    if row.get("agrees") is False:
-        marks.append("DIFFERS")
-    return f"{row['name']} ({', '.join(marks)})" if marks else str(row["name"])
-
-
-def _cells(case: CaseData) -> tuple[list[str], list[list[str]]]:
-    ways = sorted({way for row in case["rows"] for way in row["times_ours"]}, reverse=True)
-    header = ["who", "way", "us a round", *(f"/ ours {way}" for way in ways), "/ bare loop", "bytes/arm"]
-    order = {"engine": 0, "rival": 1, "bare": 2}
-    rows = sorted(
-        case["rows"], key=lambda row: (order[row["kind"]], not row.get("ours"), row["us_per_round"])
-    )
-    lines = [
-        [
-            _label(row),
-            row["way"],
-            number(row["us_per_round"]),
-            *(number(row["times_ours"].get(way)) for way in ways),
-            number(row["times_bare"]),
-            number(row["bytes_per_arm"]),
-        ]
-        for row in rows
-    ]
-    return header, lines
-
-
-def _heading(case: CaseData) -> str:
-    late = f", after {case['late_rounds']:,} rounds" if case["phase"] == "late" else ""
-    return f"{case['title']}{late} (clock {case['clock']}, {case['env']} rewards)"
-
-
-def _latency_lines(case: CaseData) -> list[str]:
-    lines = []
-    for row in rows_of(case, ours=True):
-        spread = row["latency_us"]
-        if spread is not None:
-            lines.append(
-                f"single rounds of {row['name']}, {row['way']}: median {number(spread['p50'])} us, "
-                f"p99 {number(spread['p99'])}, p99.9 {number(spread['p99_9'])}, worst {number(spread['max'])} "
-                f"(of {spread['n']:,})"
-            )
-    return lines
-
-
-def case_text(case: CaseData) -> str:
-    """One case for the terminal."""
-    parts = [_heading(case), table(*_cells(case), left=2), *_latency_lines(case)]
-    if not case["agree"]:
-        parts.append("WARNING: not every contender made our decisions; see the rows marked DIFFERS")
-    return "\n".join(parts)
+from benchmarks.figures import ours
+from benchmarks.table1 import table_markdown
+from semibandit.bench.table import CaseData, case_cells, case_heading, case_text, latency_lines, rows_of
+from semibandit.text import number, table, times
 
 
 def _scaling_cells(scaling: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -112,15 +59,18 @@ def _figure_cells(figures: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def result_text(result: dict[str, Any]) -> str:
-    """A whole result for the terminal."""
+    """A result for the terminal."""
     parts = [case_text(case) for case in result["cases"] if not case.get("part_of_scaling")]
     parts += [scaling_text(scaling) for scaling in result["scaling"]]
+    if result.get("policies"):
+        parts += [f"{title}\n{table(*cells)}" for title, cells in policy_tables(result["policies"])]
     if result["figures"]:
         parts.append(figures_text(result["figures"]))
     return "\n\n".join(parts)
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table of Markdown, the first `left` columns flush left."""
     rule = ["---" if i < left else "---:" for i in range(len(header))]
     return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *rows])
 
@@ -140,14 +90,70 @@ def rival_wins(result: dict[str, Any]) -> list[str]:
     return wins
 
 
+def policy_tables(found: Sequence[dict[str, Any]]) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """From Python beside the textbook, and compiled beside round by round: (title, (header, rows)) of both."""
+    arms = sorted({row["arms"] for row in found})
+    header = ["policy", *(f"K = {k:,}" for k in arms)]
+    parts = []
+    for title, mine, theirs in (
+        ("From Python, ours / textbook numpy", "python_us", "textbook_us"),
+        ("Compiled / round by round from Python, rewards drawn", "compiled_us", "stepwise_us"),
+    ):
+        rows = []
+        for label in dict.fromkeys(row["policy"] for row in found):
+            at = {row["arms"]: row for row in found if row["policy"] == label}
+            cells = [_ratio(at[k][mine], at[k][theirs]) if k in at else "-" for k in arms]
+            if any(cell != "-" for cell in cells):
+                rows.append([label, *cells])
+        parts.append((title, (header, rows)))
+    return parts
+
+
+def _ratio(mine: float | None, theirs: float | None) -> str:
+    if mine is None or theirs is None:
+        return "-"
+    return f"{number(mine)} / {number(theirs)} ({times(theirs / mine)})"
+
+
+def textbook_wins(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Every policy and K at which the textbook version takes less time than ours, both from Python."""
+    return [
+        f"{row['policy']}, K = {row['arms']:,}: the textbook version takes {number(row['textbook_us'])} us, "
+        f"we take {number(row['python_us'])} us ({times(row['python_us'] / row['textbook_us'])} as long)"
+        for row in found
+        if row["textbook_us"] is not None and row["textbook_us"] < row["python_us"]
+    ]
+
+
+def _policies_markdown(found: Sequence[dict[str, Any]]) -> str:
+    ranks = {row["arms"]: row["rank"] for row in found}
+    few = ", ".join(f"K = {k:,}: {d}" for k, d in sorted(ranks.items()))
+    parts = [
+        "## Policies",
+        "Microseconds a round, the ratio in brackets. Uniform matroids (D by K: "
+        f"{few}), rewards of 0 or 1, from the state in which every arm was seen once; median of interleaved repeats. "
+        "The textbook versions (benchmarks/textbook.py) are plain numpy: state kept in arrays, indices of all arms in "
+        'a few array calls, the best D by `argpartition`. *staircase* is `clock="auto"`, which rounds the width up a '
+        "little.",
+    ]
+    for title, cells in policy_tables(found):
+        parts.append(f"**{title}**\n\n{markdown(*cells, 1)}")
+    wins = textbook_wins(found)
+    lost = "\n".join(f"- {win}" for win in wins) if wins else "In this run, nowhere."
+    parts.append(f"Where a textbook version wins:\n\n{lost}")
+    return "\n\n".join(parts) + "\n"
+
+
 _INTRO = """\
 # Performance
 
-This page is generated from a run of `semibandit bench`; do not edit it by hand. To repeat it:
+This page is written by code from one run of the suite, docs/performance.json; nothing in it is typed by hand. To repeat
+it (`make bench`):
 
 ```
-semibandit bench --suite --json docs/performance.json
-semibandit bench --report docs/performance.md --from docs/performance.json --plot docs/performance.png
+python -m benchmarks suite --json docs/performance.json
+python -m benchmarks report docs/performance.json --page docs/performance.md --plot docs/performance.png \\
+    --readme README.md
 ```
 
 Machine: {machine}. One process, one thread.
@@ -155,7 +161,8 @@ Machine: {machine}. One process, one thread.
 How it is measured. All contenders play the same rounds of CUCB on the same instance in one process: the same
 rewards (the n-th reward of an arm is a function of the seed, the arm and n), the same confidence width, and the
 same ties. Their decisions are compared in the first rounds before any clock runs{agreement}. After a warm-up the
-contenders take turns; a time is the median of the repeats, each repeat being the mean over its rounds.
+contenders take turns; a time is the median of the repeats, each repeat being the mean over its rounds. In this run the
+slowest repeat of a row took {spread} % longer than its fastest (median over all rows; {worst} % for one row in ten).
 
 - *explore*: every arm has been tried once, so nearly every round plays arms it has hardly seen.
 - *late*: the state after as many rounds as named, reached by playing them, on means with a gap of 0.4 between the
@@ -163,17 +170,29 @@ contenders take turns; a time is the median of the repeats, each repeat being th
   10^-5 of each other: the base never settles and rounds cost what they cost in *explore*.)
 - *python*: through `select` and `update`, drawing rewards not counted. *compiled*: policy and environment in one
   kernel, drawing counted.
-- *bare loop*: draws the rewards of the same arms and updates their records, with no decision at all.
+- *bare loop*: draws the rewards of the same arms and updates their records, with no decision at all. It and the
+  compiled rivals draw by the code that our compiled loop draws by.
 - "/ ours" is a contender's time divided by ours, "/ bare loop" the same against the bare loop.
 """
 
 
+def machine_words(machine: dict[str, Any]) -> str:
+    """The machine in a few words."""
+    return f"{machine['cores']} cores, {machine['system']} on {machine['architecture']}, Python {machine['python']}"
+
+
 def _machine_line(machine: dict[str, Any]) -> str:
     packages = ", ".join(f"{name} {found}" for name, found in machine["packages"].items())
-    return (
-        f"{machine['cores']} cores, {machine['system']} on {machine['architecture']}, Python {machine['python']}, "
-        f"{packages}"
-    )
+    return f"{machine_words(machine)}, {packages}"
+
+
+def _spread(cases: Sequence[CaseData]) -> tuple[str, str]:
+    """By how many percent repeats of one row differ: median and ninth decile over all rows."""
+    apart = [
+        100 * (max(row["repeats_us"]) / min(row["repeats_us"]) - 1) for case in cases for row in case["rows"]
+    ]
+    middle, high = np.percentile(apart, [50, 90])
+    return f"{middle:.0f}", f"{high:.0f}"
 
 
 def report_markdown(
@@ -182,7 +201,9 @@ def report_markdown(
     """docs/performance.md for a result; the pictures are the file names of its plots, if there are any."""
     agree = all(case["agree"] for case in result["cases"])
     agreement = "; here they agreed everywhere" if agree else "; **here some differed, see the tables**"
-    parts = [_INTRO.format(machine=_machine_line(result["machine"]), agreement=agreement)]
+    spread, worst = _spread(result["cases"])
+    machine = _machine_line(result["machine"])
+    parts = [_INTRO.format(machine=machine, agreement=agreement, spread=spread, worst=worst)]
     if result.get("quick"):
         parts.append(
             "**This is a quick run on small instances: its figures say nothing about large ones.**\n"
@@ -192,10 +213,8 @@ def report_markdown(
     if result["figures"]:
         cells = _figure_cells(result["figures"])
         parts.append(
-            "## Figures\n\n" + _markdown(("case", "figure", "wanted", "reached", "met"), cells, 2) + "\n"
+            "## Figures\n\n" + markdown(("case", "figure", "wanted", "reached", "met"), cells, 2) + "\n"
         )
-    if result.get("notes"):
-        parts.append("## Notes on this run\n\n" + "\n".join(f"- {note}" for note in result["notes"]) + "\n")
     wins = rival_wins(result)
     lost = "\n".join(f"- {win}" for win in wins) if wins else "In this run, nowhere."
     parts.append(f"## Where a rival wins\n\n{lost}\n")
@@ -203,18 +222,20 @@ def report_markdown(
         header, lines = _scaling_cells(scaling)
         title = f"## Over K: {scaling['matroid']}, D = {scaling['rank']:,}, {scaling['phase']}"
         note = f"Microseconds a round; the exponent is fitted from K = {scaling['fit_from']:,} on."
-        parts.append(f"{title}\n\n{note}\n\n{_markdown(header, lines, 2)}\n")
+        parts.append(f"{title}\n\n{note}\n\n{markdown(header, lines, 2)}\n")
+    if result.get("policies"):
+        parts.append(_policies_markdown(result["policies"]))
     if "table1" in result:
         parts.append(table_markdown(result["table1"], table_picture))
     parts.append("## Case by case\n")
     for case in result["cases"]:
         if case.get("part_of_scaling"):
             continue
-        header, lines = _cells(case)
+        header, lines = case_cells(case)
         body = [
-            f"### {_heading(case)}",
-            _markdown(header, lines, 2),
-            *(f"- {x}" for x in _latency_lines(case)),
+            f"### {case_heading(case)}",
+            markdown(header, lines, 2),
+            *(f"- {x}" for x in latency_lines(case)),
         ]
         parts.append("\n\n".join(body[:2]) + "\n\n" + "\n".join(body[2:]) + ("\n" if body[2:] else ""))
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)

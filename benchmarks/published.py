@@ -1,6 +1,6 @@
 """Curves of the literature, played again: who is better, by how much, on the instances of the papers.
 
-Run them with ``semibandit curves``; docs/regret.md holds the results.
+Run them with ``python -m benchmarks curves``; docs/regret.md holds the results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rivals that keep the arms in order from round to round, and dense Prim. O(K), O(V^2) a round.
+"""Rivals that keep the arms in order from round to round. O(K) a round.
 
 Between rounds only the played arms move far. So: re-weight the others in one pass over arrays that lie in
 order, put right by insertion what the new lam turned round, sort the played ones apart and merge them in.
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.rivals.greedy import grow_forest, grow_laminar, grow_matching
+from benchmarks.rivals.scan import ascending
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.bench.greedy_rivals import grow_forest, grow_laminar, grow_matching
-from semibandit.bench.scan_rivals import ascending
 from semibandit.compiled.handle import Bytes1, Floats1, Floats2, Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.engines.kernels import implement_engine

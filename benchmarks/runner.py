@@ -8,22 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semibandit.bench.cases import Case, Scaling, suite
-from semibandit.bench.figures import judge, lines_over_arms
-from semibandit.bench.machine import describe_machine
-from semibandit.bench.measure import Say, measure_case
-from semibandit.bench.paper import measure_table
+from benchmarks.cases import Scaling, SuiteCase, suite
+from benchmarks.figures import judge, lines_over_arms
+from benchmarks.measure import measure_case
+from benchmarks.policies import measure_policies, policy_figures
+from benchmarks.table1 import measure_table
+from semibandit.bench.measure import SCHEMA, Say, silent
 from semibandit.errors import ParameterError
-
-SCHEMA = 1
-
-
-def _silent(message: str) -> None:
-    return
+from semibandit.machine import describe_machine
 
 
 def run_bench(
-    cases: Sequence[Case], scalings: Sequence[Scaling] = (), say: Say = _silent, progress: bool | None = None
+    cases: Sequence[SuiteCase],
+    scalings: Sequence[Scaling] = (),
+    say: Say = silent,
+    progress: bool | None = None,
 ) -> dict[str, Any]:
     """Measure everything named, one case after the other, in this process."""
     measured: list[dict[str, Any]] = []
@@ -55,14 +54,33 @@ def run_bench(
     }
 
 
-def run_suite(quick: bool = False, say: Say = _silent, progress: bool | None = None) -> dict[str, Any]:
-    """The whole suite behind docs/performance.md; `quick` takes small instances instead."""
+#: The parts of the suite besides its cases.
+PARTS = ("scaling", "policies", "table1")
+
+
+def run_suite(
+    quick: bool = False, say: Say = silent, progress: bool | None = None, only: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The whole suite behind docs/performance.md; `quick` takes small instances instead.
+
+    `only` names cases and parts to be measured; the result is then marked as partial, and no page is made of it.
+    """
     cases, scaling = suite(quick)
-    result = run_bench(cases, (scaling,), say, progress)
-    result["table1"] = measure_table(say, 0.05, 3, scale=100) if quick else measure_table(say)
+    keys = [case.key for case in cases]
+    unknown = [name for name in only if name not in (*keys, *PARTS)]
+    if unknown:
+        raise ParameterError(f"only = {unknown[0]!r} is not known: one of {', '.join([*keys, *PARTS])}")
+    wanted = only or (*keys, *PARTS)
+    chosen = [case for case in cases if case.key in wanted]
+    result = run_bench(chosen, (scaling,) if "scaling" in wanted else (), say, progress)
+    if "policies" in wanted:
+        result["policies"] = measure_policies(say, 0.01, 3, (20, 100)) if quick else measure_policies(say)
+        result["figures"] += policy_figures(result["policies"])
+    if "table1" in wanted:
+        result["table1"] = measure_table(say, 0.05, 3, scale=100) if quick else measure_table(say)
     if quick:
         result["figures"] = []  # they are about large instances
-    return {**result, "quick": quick}
+    return {**result, "quick": quick, "partial": bool(only)}
 
 
 def save(result: dict[str, Any], path: Path) -> None:
