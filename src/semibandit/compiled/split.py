@@ -12,6 +12,7 @@ the process are compiled as ever.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, ClassVar
 
 import llvmlite.binding as ll
@@ -25,8 +26,9 @@ from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
 from semibandit.compiled import jit
-from semibandit.compiled.generic import tell_numba
-from semibandit.compiled.jit import Kernel, cache_directory
+from semibandit.compiled.generic import implementations, tell_numba
+from semibandit.compiled.jit import Kernel, cache_directory, types
+from semibandit.compiled.sources import fingerprint
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
@@ -151,6 +153,12 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
         return re.sub(r"\W", "_", fullname.rpartition("-")[0])
 
 
+def _state_classes(kind: Any) -> set[type]:
+    """Classes of the states in an argument of this type."""
+    found = {kind.instance_class} if isinstance(kind, types.BaseNamedTuple) else set()
+    return found.union(*(_state_classes(part) for part in getattr(kind, "types", ())))
+
+
 class _Cache(caching.FunctionCache):  # type: ignore[misc]
     """Keeps a kernel for Python as machine code, as numba does, and one for kernels as LLVM's code."""
 
@@ -169,9 +177,25 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, context)
 
+    def _inner_key(self, args: Any, codegen: Any) -> Any:
+        """As `_index_key`, with what generic functions stand for on the states in `args`; None if it cannot be kept.
+
+        A class that was made on the fly would come back from disk as another one.
+        """
+        classes = set().union(*(_state_classes(kind) for kind in args))
+        if not all(
+            getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls for cls in classes
+        ):
+            return None
+        depends = self._kernel.depends() | {cls.__module__ for cls in classes}
+        called = [part for cls in classes for part in implementations(cls)]
+        sources_hash = fingerprint(frozenset(depends.union(*(part.depends() for part in called))))
+        return "inner", *self._index_key(args, codegen), sources_hash
+
     def load_inner(self, args: Any, context: Any) -> Any:
         context.refresh()
-        data = self._cache_file.load(("inner", *self._index_key(args, context.codegen())))
+        key = self._inner_key(args, context.codegen())
+        data = None if key is None else self._cache_file.load(key)
         if data is None:
             return None
         name, code, description, environment, signature, environments = data
@@ -200,6 +224,9 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
     def save_inner(self, args: Any, result: Any) -> None:
         library, description = result.library, result.fndesc
+        key = self._inner_key(args, result.codegen)
+        if key is None:
+            return
         module = library.whole()
         if any(v.name.startswith("numba.dynamic.globals") for v in module.global_variables):
             return
@@ -214,7 +241,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         )
         self._impl.locator.ensure_cache_path()
         with self._guard_against_spurious_io_errors():
-            self._cache_file.save(("inner", *self._index_key(args, result.codegen)), data)
+            self._cache_file.save(key, data)
 
 
 class SplitDispatcher(CPUDispatcher):  # type: ignore[misc]
