@@ -98,7 +98,7 @@ def _enter_or_lift_bounds(handle, arm):
     n = augment(handle, arm)
     if n < 0:
         enter_base(handle, arm)
-    weight = weigh(state, arm)
+    weight = weigh(state.recs, state.lam, arm)
     for i in range(n):
         r = state.search.queue[i]
         if beats(weight, arm, bounds.weight[r], bounds.arm[r]):
@@ -111,7 +111,7 @@ def _enter_or_lift_bounds(handle, arm):
 def _note_if_passed(state, arm, r):
     """Note base arm `arm`, matched to r, if it is lighter than its bound. With too many, the next round re-solves."""
     bounds = state.bounds
-    if beats(bounds.weight[r], bounds.arm[r], weigh(state, arm), arm) and not note(
+    if beats(bounds.weight[r], bounds.arm[r], weigh(state.recs, state.lam, arm), arm) and not note(
         state.passed, state.listed, IN_PASSED, arm
     ):
         state.bounds_stale[0] = True
@@ -135,7 +135,7 @@ def _defend_passed(handle):
         r = np.int64(state.matching.matched_node[arm])
         if (
             r >= 0
-            and beats(bounds.weight[r], bounds.arm[r], weigh(state, arm), arm)
+            and beats(bounds.weight[r], bounds.arm[r], weigh(state.recs, state.lam, arm), arm)
             and _exchange_or_tighten(handle, arm, False)
         ):
             leave_base(handle, arm)
@@ -154,7 +154,7 @@ def _exchange_or_tighten(handle, arm, gone):
     rival, rival_weight = np.int64(-1), -np.inf
     if at >= 0:
         rival, rival_weight = best_outsider(state.best, at), state.best.node_weight[at]
-        if gone or beats(rival_weight, rival, weigh(state, arm), arm):
+        if gone or beats(rival_weight, rival, weigh(state.recs, state.lam, arm), arm):
             exchange(handle, rival, at, start)
             enter_base(handle, rival)
             return True
@@ -175,7 +175,7 @@ def challengers_touch(handle, arm):
     if r >= 0:
         _note_if_passed(state, arm, r)
     elif r == OUTSIDER and not state.best_stale[0] and first < state.indptr[arm + 1]:
-        weight, old = weigh(state, arm), state.best.leaf[state.edge[first, SLOT]]
+        weight, old = weigh(state.recs, state.lam, arm), state.best.leaf[state.edge[first, SLOT]]
         if weight != old:
             set_outsider_weight(handle, arm, weight)
             if weight > old:
@@ -183,16 +183,16 @@ def challengers_touch(handle, arm):
 
 
 @inline_kernel
-def are_many(state, arms):
+def _are_many(arms, recs):
     """Whether so many arms changed that playing all tournaments anew is cheaper than arm by arm."""
-    return arms.shape[0] > state.recs.shape[0] // 4 + 16
+    return arms.shape[0] > recs.shape[0] // 4 + 16
 
 
 @kernel
 def challengers_touch_many(handle, arms):
     """Arm by arm, or all tournaments anew where that is cheaper."""
     state = open_challengers(handle)
-    if are_many(state, arms):
+    if _are_many(arms, state.recs):
         state.best_stale[0] = True
         return
     for i in range(arms.shape[0]):
@@ -205,7 +205,7 @@ def challengers_remove(handle, arms):
     arm, a search."""
     state = open_challengers(handle)
     node = state.matching.matched_node
-    if are_many(state, arms):
+    if _are_many(arms, state.recs):
         state.best_stale[0] = True
     for i in range(arms.shape[0]):
         arm = arms[i]
@@ -238,13 +238,13 @@ def challengers_restore(handle, arms):
     """Put absent arms back with the weights in their records. O(degree log K) each, and what a risen arm costs at the
     next round."""
     state = open_challengers(handle)
-    if are_many(state, arms):
+    if _are_many(arms, state.recs):
         state.best_stale[0] = True
     for i in range(arms.shape[0]):
         arm = arms[i]
         state.matching.matched_node[arm] = OUTSIDER
         if not state.best_stale[0]:
-            set_outsider_weight(handle, arm, weigh(state, arm))
+            set_outsider_weight(handle, arm, weigh(state.recs, state.lam, arm))
             _note_risen(state, arm)
 
 

@@ -33,11 +33,11 @@ from semibandit.engines.transversal.state import (
 
 
 @inline_kernel
-def _toggle_edges(state, arm, r):
+def _toggle_edges(indptr, edge, matching, arm, r):
     """Write `arm` as the one matched to r into `ahead` and `behind`, or if it stands there wipe it out. O(degree)."""
-    ahead, behind, edge = state.matching.ahead, state.matching.behind, state.edge
+    ahead, behind = matching.ahead, matching.behind
     word, bit = r >> 6, np.int64(1) << (r & 63)
-    for p in range(state.indptr[arm], state.indptr[arm + 1]):
+    for p in range(indptr[arm], indptr[arm + 1]):
         q = np.int64(edge[p, RIGHT])
         ahead[r, q >> 6] ^= np.int64(1) << (q & 63)
         behind[q, word] ^= bit
@@ -51,8 +51,8 @@ def match(handle, arm, r):
     old = matching.matched_arm[r]
     if old != arm:
         if old >= 0:
-            _toggle_edges(state, old, r)
-        _toggle_edges(state, arm, r)
+            _toggle_edges(state.indptr, state.edge, matching, old, r)
+        _toggle_edges(state.indptr, state.edge, matching, arm, r)
         matching.matched_arm[r] = arm
     matching.matched_node[arm] = r
     discard(matching.free, r)
@@ -64,7 +64,7 @@ def unmatch(handle, r):
     state = open_challengers(handle)
     matching = state.matching
     if matching.matched_arm[r] >= 0:
-        _toggle_edges(state, matching.matched_arm[r], r)
+        _toggle_edges(state.indptr, state.edge, matching, matching.matched_arm[r], r)
     matching.matched_arm[r] = -1
     insert(matching.free, r)
 
@@ -86,7 +86,7 @@ def leave_base(handle, arm):
     state = open_challengers(handle)
     state.matching.matched_node[arm] = OUTSIDER
     state.matching.n_base[0] -= 1
-    set_outsider_weight(handle, arm, weigh(state, arm))
+    set_outsider_weight(handle, arm, weigh(state.recs, state.lam, arm))
 
 
 @kernel
@@ -157,7 +157,7 @@ def exchange(handle, arm, at, start):
     to `start` loses its match. The bound of `arm` is its own weight. O(length of the path * degree)."""
     state = open_challengers(handle)
     bounds, via = state.bounds, state.search.via
-    mover, mover_bound, mover_rival = arm, weigh(state, arm), arm
+    mover, mover_bound, mover_rival = arm, weigh(state.recs, state.lam, arm), arm
     r = at
     while True:
         pushed, pushed_bound, pushed_rival = state.matching.matched_arm[r], bounds.weight[r], bounds.arm[r]

@@ -82,7 +82,7 @@ def _vacate(state):
         insert(state.matching.free, r)
         if arm >= 0:
             solving.arm[n] = arm
-            solving.weight[n] = weigh(state, arm)
+            solving.weight[n] = weigh(state.recs, state.lam, arm)
             n += 1
     return n
 

@@ -161,9 +161,9 @@ open_challengers = opener(Challengers)
 
 
 @inline_kernel
-def weigh(state, arm):
-    """The weight of `arm` at the query."""
-    return state.recs[arm, ALPHA] + state.lam[0] * state.recs[arm, BETA]
+def weigh(recs, lam, arm):
+    """The weight of `arm` at the query lam[0]."""
+    return recs[arm, ALPHA] + lam[0] * recs[arm, BETA]
 
 
 @inline_kernel
