@@ -4,7 +4,8 @@ A policy that offers this keeps what a round changes in a state of its own (a Na
 and in that of its engine, and tells `implement_rounds` two kernels for the class of its state:
 
 - ``prepare(own, engine, t) -> lam`` makes the weights of round t in ``engine.recs``, touches the engine where it
-  changed them, and says at which query to ask it; or ``select(own, engine, t, out) -> n`` writes the arms to play itself.
+  changed them, and says at which query to ask it; or ``select(own, engine, t, out) -> n`` writes the arms to play
+  itself.
 - ``learn(own, engine, arms, rewards, n)`` counts valid feedback.
 
 `select` and `update` in Python call the same kernels, so both ways make the same decisions. Where an engine runs in
