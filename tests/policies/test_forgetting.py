@@ -11,6 +11,8 @@ import semibandit as sb
 from semibandit.engines import ENGINES
 from semibandit.errors import ParameterError
 from semibandit.policies import window_for
+from semibandit.policies.index.discounted import UNIT
+from semibandit.policies.index.sliding_window import SIZE
 from semibandit.testing import check_policy
 from support.random_matroids import RANDOM
 
@@ -141,7 +143,7 @@ def test_discounting_goes_on_over_a_change_of_unit():
         if t == 700:
             policy.delete([5])
             policy.insert([5])
-    assert policy._unit < 2.0**201 and policy.counts.sum() == 2000
+    assert policy._now[UNIT] < 2.0**201 and policy.counts.sum() == 2000
     assert 0.9 < policy.effective_counts.sum() / (2 / (1 - 0.5) - 2) < 2.1
 
 
@@ -152,10 +154,10 @@ def test_the_ring_grows_and_empties():
     for _ in range(500):
         policy.update(policy.select(), rng.random(5))
     # Rounds 400 to 499 counted in round 500, whose own feedback came afterwards.
-    assert policy.counts.sum() == 505 and policy._size == 505
+    assert policy.counts.sum() == 505 and policy._meta[SIZE] == 505
     for _ in range(101):
         policy.select()
-    assert policy.counts.sum() == 0 and policy._size == 0
+    assert policy.counts.sum() == 0 and policy._meta[SIZE] == 0
     assert np.isnan(policy.means).all()
     assert (policy.records["total"] == 0.0).all() and (policy._rest == 0.0).all()
 
