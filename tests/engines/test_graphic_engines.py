@@ -292,7 +292,29 @@ def test_adaptive_goes_from_busy_to_quiet(env: Any) -> None:
 
 
 @pytest.mark.bounds
-def test_rows_with_many_levels() -> None:
+@pytest.mark.parametrize(("n_edges", "busy"), [(60, "hot-cold"), (170, "prim")])
+def test_adaptive_changes_over_and_back(n_edges: int, busy: str) -> None:
+    """Twenty vertices, with and without a matrix: quiet stretches, and others in which most of the base changes."""
+    rng = np.random.default_rng(6)
+    matroid = graph_of(20, n_edges, 3)
+    engine, oracle = GraphicAdaptiveEngine(matroid), resolve_engine(matroid)
+    weights = rng.random(n_edges)
+    seen = []
+    for stretch in range(6):
+        quiet = stretch % 2 == 0
+        for _ in range(300):
+            arms = oracle.base()[:1] if quiet else rng.integers(0, n_edges, size=60)
+            weights[arms] = weights[arms] + 1e-9 if quiet else rng.random(len(arms))
+            for either in (engine, oracle):
+                either.set_weights(arms, weights[arms])
+            assert np.array_equal(engine.base(), oracle.base())
+        engine._check()
+        seen.append(engine.solver)
+    assert seen == ["challengers", busy] * 3
+
+
+@pytest.mark.bounds
+def test_a_vertex_with_many_levels_of_winners() -> None:
     """One vertex has 5,000 edges: slots, blocks, and winners of winners twice over."""
     rng = np.random.default_rng(9)
     tail = np.zeros(5003, dtype=np.int64)

@@ -87,8 +87,9 @@ def _busy_round(handle, state, lam):
     """Make the answer right by Prim or by hot and cold edges, and count what it cost. O(V^2) or O(V + changes)."""
     switch, lengths, counters = state.switch, state.lengths, state.counters
     n_vertices = state.vertex.shape[0]
-    # After a step of the clock, and while hot edges are first collected, a round says nothing about those to come.
-    telling = not state.flags[UNSORTED]
+    # With hot and cold edges, a round after a step of the clock, or in which many are warmed up, says nothing about
+    # those to come. Prim leaves the order of hot edges as it was.
+    telling = switch[IN_USE] == PRIM or not state.flags[UNSORTED]
     warmed = np.int64(0)
     if switch[IN_USE] == PRIM:
         lengths[N_HOT] = solve_prim(state)
