@@ -15,8 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = [
     "errors",
     "arms",
+    "text",
+    "machine",
     "compiled",
     "checks",
+    "presence",
     "matroids",
     "engines",
     "paper",

@@ -127,7 +127,8 @@ class EnginePolicy(RecordPolicy):
     _why: str
 
     def _engine_state(self) -> Any:
-        return getattr(self._engine, "_state", None)
+        # By its handle: an engine is then compiled once, not once for every policy.
+        return getattr(self._engine, "closed", None)
 
     @property
     def engine(self) -> str:
@@ -218,7 +219,7 @@ class ClockPolicy(EnginePolicy):
         return ClockRounds(self._clock)
 
     def _query(self, t: int) -> float:
-        return float(tick(self._clock, t))
+        return float(tick.entry(self._clock, t))
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         # One kernel counts and tells the engine.
