@@ -20,6 +20,8 @@ import pytest
 
 import semibandit
 from semibandit.engines.registry import ENGINES
+from semibandit.matroids import codec
+from semibandit.policies import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "semibandit"
@@ -46,11 +48,16 @@ def modules_with_examples() -> list[str]:
 
 @pytest.fixture
 def same_engines() -> Iterator[None]:
-    """Examples may register an engine; other tests of this process must not meet it."""
-    before = dict(ENGINES)
+    """Examples may register engines, policies and matroids; other tests of this process must not meet them."""
+    tables = (catalogue._entries, codec._rows)
+    engines, others = dict(ENGINES), [dict(table) for table in tables]
     yield
     ENGINES.clear()
-    ENGINES.update(before)
+    ENGINES.update(engines)
+    for table, before in zip(tables, others, strict=True):
+        table.clear()
+        table.update(before)
+    vars(semibandit).pop("SlowClock", None)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
@@ -63,7 +70,7 @@ def test_examples_of_a_page_run_and_print_what_they_say(
         said = [text[4:].strip() for text in map(str.strip, code.splitlines()) if text.startswith("# ->")]
         printed = io.StringIO()
         # Newlines in front make tracebacks point into the page.
-        program = compile("\n" * (line - 1) + code, str(page), "exec")
+        program = compile("\n" * (line - 1) + code, str(page), "exec", dont_inherit=True)
         with contextlib.redirect_stdout(printed):
             exec(program, namespace)
         where = f"{page.name}, block at line {line}"

@@ -81,6 +81,12 @@ def layout(state_class: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(fields)
 
 
+def _states_in(state_class: Any) -> set[Any]:
+    """A class of states and those of the states inside."""
+    inside = (kind for _, kind in layout(state_class) if not isinstance(kind, ArrayOf))
+    return {state_class}.union(*(_states_in(kind) for kind in inside))
+
+
 def make_handle(state: Any) -> npt.NDArray[np.int64]:
     """Addresses and shapes of the arrays of a state, in the order of its fields; those of a state inside in its place.
 
@@ -189,8 +195,9 @@ def by_handle(kernel: Kernel, *state_classes: Any) -> Kernel:
     made.__module__ = kernel.py_func.__module__
 
     def depends() -> set[str]:
-        called = [part for state_class in state_classes for part in implementations(state_class)]
-        return {cls.__module__ for cls in state_classes}.union(*(part.depends() for part in called))
+        classes = set().union(*(_states_in(state_class) for state_class in state_classes))
+        called = [part for cls in classes for part in implementations(cls)]
+        return {cls.__module__ for cls in classes}.union(*(part.depends() for part in called))
 
     return Kernel(made, {"_nrt": False}, f"{kernel.name}[{', '.join(titles)}]", depends)
 
