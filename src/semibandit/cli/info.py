@@ -8,8 +8,12 @@ import click
 
 
 @click.command("info")
-def command() -> None:
+@click.option("--kernels", is_flag=True, help="List the kernels that were compiled ahead of time, and no more.")
+def command(kernels: bool) -> None:
     """Show versions, compiled kernels, cores, engines, policies and optional extras."""
+    if kernels:
+        _list_kernels()
+        return
     from semibandit.engines import ENGINES
     from semibandit.machine import cores, package_version
     from semibandit.policies.catalogue import POLICIES
@@ -52,7 +56,28 @@ def command() -> None:
 
 def _kernels() -> list[tuple[str, str]]:
     """Where compiled kernels come from, as lines (label, text). Imports no compiler."""
-    return [*_cached_kernels()]
+    from semibandit.compiled import native, sources
+
+    module = native.module()
+    if native.forced():
+        ahead = "left aside: the compiler was asked for (SEMIBANDIT_JIT or bounds checks)"
+    elif module is None:
+        ahead = "none: built without a C compiler, so kernels are compiled when they are first used"
+    else:
+        ahead = f"{len(native.ahead_of_time())} kernels compiled when the package was built, for {module.level}"
+        if module.sources != sources.all_sources():
+            ahead += "; sources changed since, so some are compiled again here (`make kernels` renews them)"
+    return [("ahead", ahead), *_cached_kernels()]
+
+
+def _list_kernels() -> None:
+    from semibandit.compiled import native
+
+    names = native.ahead_of_time()
+    for name in names:
+        click.echo(name)
+    if not names:
+        raise click.ClickException("no kernel was compiled ahead of time")
 
 
 def _cached_kernels() -> list[tuple[str, str]]:

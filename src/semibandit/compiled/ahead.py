@@ -162,21 +162,55 @@ def _slot_kernel(kernel: jit.Kernel, kinds: tuple[Any, ...], write: Any) -> Any:
 # -- one object file a level -------------------------------------------------------------------------------------------
 
 
-def compile_part(part: int, of: int, levels: list[str], out: Path) -> None:
-    """Train a part of everything and write its kernels: an object file a level, and a list of what is in them."""
-    import llvmlite.binding as ll
+Recorded = dict[tuple[str, tuple[Any, ...]], jit.Kernel]
+
+
+def compile_all(jobs: int, levels: list[str], out: Path) -> None:
+    """Train everything in `jobs` processes and write what each has learnt: object files and lists of what is in them.
+
+    What most lessons share is learnt first; the processes then start from there, so it is compiled once.
+    """
     import numba
 
     from semibandit.compiled import training
 
-    recorded: dict[tuple[str, tuple[Any, ...]], jit.Kernel] = {}
+    recorded: Recorded = {}
 
     def record(kernel: jit.Kernel, *args: Any) -> Any:
         recorded[kernel.name, tuple(numba.typeof(arg) for arg in args)] = kernel
         return kernel.dispatcher(*args)
 
     jit.recorder, jit.keeps = record, False
-    training.train(part, of, os.environ.get("SEMIBANDIT_AHEAD_ONLY", ""))
+    only = os.environ.get("SEMIBANDIT_AHEAD_ONLY", "")
+    if jobs == 1 or not hasattr(os, "fork"):
+        training.train(only=only)
+        compile_part(0, recorded, levels, out)
+        return
+    training.train(0, jobs + 1, only)
+    children = []
+    for part in range(jobs):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        status = 1
+        try:
+            if part:
+                recorded.clear()
+            training.train(part + 1, jobs + 1, only)
+            compile_part(part, recorded, levels, out)
+            status = 0
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        raise SystemExit(1)
+
+
+def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) -> None:
+    """Write the kernels in `recorded`: an object file a level, and a list of what is in them."""
+    import llvmlite.binding as ll
+
     ll.initialize_native_target()
     ll.initialize_native_asmprinter()
     triple = ll.get_process_triple()
@@ -231,20 +265,13 @@ def compile_part(part: int, of: int, levels: list[str], out: Path) -> None:
 
 
 def _optimise(module: Any, machine: Any) -> None:
-    """What numba does to a module before it makes machine code of it."""
+    """LLVM's own pipeline, once: numba runs it twice for the sake of reference counts, of which there are none here."""
     import llvmlite.binding as ll
 
-    for rotate in (True, False):
-        options = ll.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        options.slp_vectorization = not rotate
-        builder = ll.create_pass_builder(machine, options)
-        passes = builder.getModulePassManager()
-        if rotate:
-            passes.add_loop_rotate_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_jump_threading_pass()
-        passes.run(module, builder)
+    options = ll.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = ll.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 # -- the extension module ----------------------------------------------------------------------------------------------
@@ -316,18 +343,12 @@ def build(out: Path, portable: bool = False, jobs: int = 0) -> Path:
             "SEMIBANDIT_JIT": "1",
             "SEMIBANDIT_QUIET": "1",
         }
-        running = [
-            subprocess.Popen(
-                [sys.executable, "-m", __spec__.name, "--part", f"{i}/{jobs}", "--out", scratch, *levels],
-                env=environment,
-            )
-            for i in range(jobs)
-        ]
-        if any([process.wait() for process in running]):
+        command = [sys.executable, "-m", __spec__.name, "--compile", "--jobs", str(jobs), "--out", scratch]
+        if subprocess.call([*command, *levels], env=environment):
             raise RuntimeError("kernels did not compile; see above")
         entries: dict[tuple[str, str], dict[str, str]] = {}
-        for i in range(jobs):
-            for item in json.loads((work / f"part{i}.json").read_text()):
+        for part in sorted(work.glob("part*.json")):
+            for item in json.loads(part.read_text()):
                 entries.setdefault((item["name"], item["spec"]), item)
         listed = [entries[key] for key in sorted(entries)]
         (work / "entries.c").write_text(_table(listed, levels))
@@ -378,12 +399,11 @@ def main() -> None:
     parser.add_argument("--portable", action="store_true")
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--if-needed", action="store_true", help="only if there is none of these sources")
-    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--compile", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("levels", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.part:
-        part, of = map(int, given.part.split("/"))
-        compile_part(part, of, given.levels, given.out)
+    if given.compile:
+        compile_all(given.jobs, given.levels, given.out)
         return
     try:
         if given.if_needed and is_current(given.out, given.portable):

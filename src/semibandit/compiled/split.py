@@ -11,6 +11,7 @@ the process are compiled as ever.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from typing import Any, ClassVar
@@ -149,8 +150,9 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes: ClassVar[list[Any]] = [_Locator]
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        # One file a kernel wherever in its module it stands.
-        return re.sub(r"\W", "_", fullname.rpartition("-")[0])
+        # Files of its own for every kernel, wherever in its module it stands; names may be longer than a file's.
+        digest = hashlib.sha256(fullname.encode()).hexdigest()[:12]
+        return f"{re.sub(r'[^0-9A-Za-z_]', '_', fullname)[:100]}-{digest}"
 
 
 def _state_classes(kind: Any) -> set[type]:

@@ -115,31 +115,47 @@ def _identification() -> None:
 
 
 def lessons() -> Iterator[tuple[str, Lesson]]:
-    """All lessons, with names."""
+    """All lessons, with names; the first ones are about kernels that most others need too."""
     from semibandit.policies.catalogue import POLICIES
 
+    matroids = _matroids()
     yield "environments", _environments
     yield "bases", _bases
-    yield "inner products", _inner_products
-    yield "identification", _identification
-    for kind, matroid in _matroids().items():
+    yield "cucb {} on uniform", _policy_lesson("cucb", matroids["uniform"], {})
+    for kind, matroid in matroids.items():
         for name, entry in POLICIES.items():
             variants: list[dict[str, Any]] = [{}]
-            if "clock" in entry.options:
+            if "clock" in entry.options and kind in ("graphic", "transversal", "linear"):
                 variants.append({"clock": "auto"})
             if name == "cucb":
-                variants += [{"engine": "resolve"}, {"index": "ucb-v"}, {"clip": True}]
+                variants += [{"engine": "resolve"}, {"clip": True}]
             for options in variants:
                 yield f"{name} {options} on {kind}", _policy_lesson(name, matroid, options)
+    yield "inner products", _inner_products
+    yield "identification", _identification
+
+
+#: How many of the first lessons are learnt by all parts.
+SHARED = 3
 
 
 def train(part: int = 0, of: int = 1, only: str = "") -> None:
-    """The part-th of `of` blocks of lessons whose name has `only` in it; neighbours share most of their kernels."""
+    """The lessons of one of `of` parts whose name has `only` in it: part 0 is what most others share.
+
+    The others are about different classes of matroids, which share least.
+    """
     import sys
 
-    everything = [(name, lesson) for name, lesson in lessons() if only in name]
-    block = -(-len(everything) // of)
-    for name, lesson in everything[part * block : (part + 1) * block]:
+    everything = list(lessons())
+    kinds = {
+        kind: i
+        for i, kind in enumerate(("graphic", "transversal", "uniform", "laminar", "partition", "linear"))
+    }
+    for number, (name, lesson) in enumerate(everything):
+        kind = name.rpartition(" on ")[2]
+        mine = 0 if number < SHARED else 1 + kinds.get(kind, len(kinds)) % max(of - 1, 1)
+        if only not in name or (of > 1 and mine != part):
+            continue
         try:
             lesson()
         except Exception as error:
