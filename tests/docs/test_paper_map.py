@@ -67,7 +67,7 @@ def named() -> list[tuple[str, str]]:
 
 def files(path: str) -> list[Path]:
     """Files that `path` stands for: of the package, unless it starts at the root of the project."""
-    at_root = path.startswith("tests/") or path.endswith(".md")
+    at_root = path.startswith(("tests/", "benchmarks/")) or path.endswith(".md")
     return sorted((ROOT if at_root else PACKAGE).glob(path))
 
 
