@@ -189,7 +189,8 @@ def _exchange(state, g, lam):
     members = state.base[base0 : base0 + n]
     heaviest = -np.inf
     for i in range(n):
-        weight[i] = recs[members[i], ALPHA] + lam * recs[members[i], BETA]
+        arm = members[i]
+        weight[i] = recs[arm, ALPHA] + lam * recs[arm, BETA]
         heaviest = max(heaviest, weight[i])
 
     # The i-th lightest base arm meets the i-th heaviest outsider. An arm that left is lighter than every base arm still

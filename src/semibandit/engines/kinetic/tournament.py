@@ -106,24 +106,14 @@ def shorten(fail, alpha, beta, other_alpha, other_beta, first, lam):
 
 
 @inline_kernel
-def root_of(tree):
-    """Block and lane of a tree's root."""
-    return tree.node[tree.root // LANES], tree.root % LANES
-
-
-@inline_kernel
-def _node_of(tree, level, i):
-    """Block and lane of node i of a level."""
-    if level == tree.n_levels - 1:
-        return tree.node[tree.root // LANES], tree.root % LANES
-    return tree.node[tree.first[level] + (i >> tree.shift)], i & ((1 << tree.shift) - 1)
-
-
-@inline_kernel
 def _play(tree, level, i, lam):
     """Play node i of a level over its children at lam. Changes that node. O(LANES)."""
     leaf, node, shift = tree.leaf, tree.node, tree.shift
-    out, lane = _node_of(tree, level, i)
+    # Where a node lies is written out in each kernel: as a kernel of its own it made rounds with D = 100 slower.
+    if level == tree.n_levels - 1:
+        out, lane = tree.node[tree.root // LANES], tree.root % LANES
+    else:
+        out, lane = tree.node[tree.first[level] + (i >> shift)], i & ((1 << shift) - 1)
     if level == 0:
         b = tree.leaf0 + i
         best = best_lane(leaf, b, lam)
@@ -196,7 +186,10 @@ def replay_path(tree, lam, position):
             below = block[FAIL, lane]
             contender = int(block[WINNER, lane])
         i >>= shift
-        block, lane = _node_of(tree, level, i)
+        if level == tree.n_levels - 1:
+            block, lane = tree.node[tree.root // LANES], tree.root % LANES
+        else:
+            block, lane = tree.node[tree.first[level] + (i >> shift)], i & ((1 << shift) - 1)
         winner = int(block[WINNER, lane])
         if old_winner == -1:
             # Only the certificate below became shorter.
@@ -229,8 +222,7 @@ def take_winner(tree, lam):
     """
     leaf, node, leaf0, first, shift = tree.leaf, tree.node, tree.leaf0, tree.first, tree.shift
     mask = (1 << shift) - 1
-    out, out_lane = root_of(tree)
-    position = int(out[WINNER, out_lane])
+    position = int(node[tree.root // LANES, WINNER, tree.root % LANES])
     i = position >> shift
     block, lane = leaf0 + i, position & mask
     best, alpha, beta = best_lane_with(leaf, block, lam, lane, ABSENT, 0.0)
@@ -251,10 +243,11 @@ def take_winner(tree, lam):
             # A child of the root: its winner is likely to leave the tree soon, and nothing there is in the cache.
             prefetch_block(leaf, leaf0 + (int(winner) >> shift), 2)
             prefetch_block(node, first[0] + (int(winner) >> (2 * shift)), 4)
-    out[KEY_ALPHA, out_lane] = alpha
-    out[KEY_BETA, out_lane] = beta
-    out[FAIL, out_lane] = -np.inf
-    out[WINNER, out_lane] = winner
+    out, lane = node[tree.root // LANES], tree.root % LANES
+    out[KEY_ALPHA, lane] = alpha
+    out[KEY_BETA, lane] = beta
+    out[FAIL, lane] = -np.inf
+    out[WINNER, lane] = winner
     return position
 
 
@@ -267,7 +260,10 @@ def certify_paths(tree, lam, positions, n):
     for level in range(tree.n_levels):
         for j in range(n):
             i = positions[j] >> (shift * (level + 1))
-            out, lane = _node_of(tree, level, i)
+            if level == tree.n_levels - 1:
+                out, lane = tree.node[tree.root // LANES], tree.root % LANES
+            else:
+                out, lane = tree.node[tree.first[level] + (i >> shift)], i & ((1 << shift) - 1)
             if out[FAIL, lane] != -np.inf:
                 continue
             alpha = out[KEY_ALPHA, lane]
