@@ -38,8 +38,8 @@ LEVEL, BOUND_LEVEL = 0, 1
 
 _NEWTON = 60
 
-# How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are computed,
-# and how many arms for each arm played keep their index from round to round.
+# How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are
+# computed, and how many arms for each arm played keep their index from round to round.
 _AHEAD, _TRIES, _KEEP = 16, 8, 2
 
 
