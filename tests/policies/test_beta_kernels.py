@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from semibandit.compiled.random import new_state, next_beta, next_normal, next_uniform
+from semibandit.compiled.random import new_state, next_beta, next_exponential, next_normal, next_uniform
 from semibandit.policies.thompson.beta import inverse_survival, log_beta, log_survival
 
 SHAPES = [1.0, 2.0, 3.0, 7.0, 20.0, 64.0, 500.0, 3000.0, 20_000.0, 300_000.0]
@@ -60,3 +60,13 @@ def test_normal_and_beta_numbers_have_their_law():
     for a, b in [(1.0, 1.0), (2.0, 1.0), (3.0, 9.0), (200.0, 100.0)]:
         drawn = [next_beta(state, a, b) for _ in range(5000)]
         assert stats.kstest(drawn, "beta", (a, b)).pvalue > 1e-3
+
+
+def test_exponential_numbers_have_their_law():
+    state = new_state(5)
+    drawn = np.array([next_exponential(state) for _ in range(200_000)])
+    assert stats.kstest(drawn, "expon").pvalue > 1e-3
+    # The tail beyond the widest layer, which few draws reach.
+    beyond = drawn[drawn > 7.69711747013104972] - 7.69711747013104972
+    assert abs(len(beyond) - 200_000 * np.exp(-7.69711747013104972)) < 4 * np.sqrt(91)
+    assert stats.kstest(beyond, "expon").pvalue > 1e-3

@@ -24,7 +24,28 @@ def split_mix(seed):
     state = mix((seed + 0x9E3779B97F4A7C15) & mask)
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
-        yield ((mix(state) >> 12) + 0.5) * 2.0**-52
+        word = mix(state)
+        yield ((word >> 12) + 0.5) * 2.0**-52, word & 255
+
+
+def exponentials(seed):
+    """The ziggurat over these numbers, its layers computed anew."""
+    area = 0.0039496598225815571993
+    x = [area * math.exp(7.69711747013104972), 7.69711747013104972]
+    while len(x) < 256:
+        x.append(-math.log(area / x[-1] + math.exp(-x[-1])))
+    x.append(0.0)
+    words = split_mix(seed)
+    while True:
+        u, i = next(words)
+        if u * x[i] < x[i + 1]:
+            yield u * x[i]
+        elif i == 0:
+            yield x[1] - math.log(next(words)[0])
+        else:
+            low, high = math.exp(-x[i]), math.exp(-x[i + 1])
+            if low + next(words)[0] * (high - low) < math.exp(-u * x[i]):
+                yield u * x[i]
 
 
 @pytest.mark.bounds
@@ -42,11 +63,11 @@ def test_rounds_equal_a_naive_copy(kind):
     rng = np.random.default_rng(8)
     matroid, independent = RANDOM[kind](rng, 8)
     policy = sb.FPL(matroid, reward_range=(1.0, 3.0), eta=0.3, cap=7, seed=21)
-    uniform = split_mix(21)
+    exponential = exponentials(21)
     losses = [0.0] * 8
 
     def draw():
-        noise = [-math.log(next(uniform)) for _ in range(8)]
+        noise = [next(exponential) for _ in range(8)]
         base = []
         for k in sorted(range(8), key=lambda k: (-(noise[k] - 0.3 * losses[k]), k)):
             if independent([*base, k]):

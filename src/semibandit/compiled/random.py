@@ -57,6 +57,41 @@ def fill_uniforms(state: Any, out: Any) -> None:
         out[i] = next_uniform(state)
 
 
+def _layers() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """256 layers of equal area under exp(-x): right ends of their rectangles, widest first, and exp(-x) there.
+
+    The first stands for a rectangle of the same area with the tail beyond x[1] in it.
+    """
+    tail, area = 7.69711747013104972, 0.0039496598225815571993
+    x = [area * math.exp(tail), tail]
+    while len(x) < 256:
+        x.append(-math.log(area / x[-1] + math.exp(-x[-1])))
+    ends = np.array([*x, 0.0])
+    return ends, np.exp(-ends)
+
+
+_END, _HEIGHT = _layers()
+_255 = np.uint64(255)
+
+
+@kernel
+def next_exponential(state: Any) -> Any:
+    """A standard exponential number (Marsaglia and Tsang's ziggurat, 2000). Changes `state`. Expected O(1)."""
+    while True:
+        z = state[0] + _STEP
+        state[0] = z
+        z = mix64(z)
+        # The bits that the uniform number leaves choose the layer.
+        i = np.int64(z & _255)
+        x = (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT * _END[i]
+        if x < _END[i + 1]:
+            return x
+        if i == 0:
+            return _END[1] - math.log(next_uniform(state))
+        if _HEIGHT[i] + next_uniform(state) * (_HEIGHT[i + 1] - _HEIGHT[i]) < math.exp(-x):
+            return x
+
+
 @kernel
 def next_normal(state: Any) -> Any:
     """A standard normal number (Marsaglia's polar method). Changes `state`. Expected O(1)."""

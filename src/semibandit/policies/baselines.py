@@ -28,11 +28,17 @@ def _random_select(own, engine, t, out):
     return draw_base(own.draws, own.rng, out)
 
 
+def _publish(made: Any) -> None:
+    """Let a class made here be found by its name: compiled code on disk refers to it."""
+    made.__module__ = __name__
+    globals()[made.__name__] = made
+
+
 @cache
 def random_rounds(draws: Any) -> Any:
     """The class of states of `Random` whose random bases come from a state of class `draws`."""
     made: Any = NamedTuple(f"Random_{draws.__name__}", [("draws", draws), ("rng", Words1)])  # type: ignore[misc]
-    made.__module__ = __name__
+    _publish(made)
     implement_rounds(made, select=_random_select, learn=count_rewards, touches="nothing")
     return made
 
@@ -162,7 +168,7 @@ def epsilon_rounds(draws: Any) -> Any:
     """
     fields = [("draws", draws), ("rng", Words1), ("epsilon", Number), ("decay", Number)]
     made: Any = NamedTuple(f"Epsilon_{draws.__name__}", fields)  # type: ignore[misc]
-    made.__module__ = __name__
+    _publish(made)
     implement_rounds(made, select=_epsilon_select, learn=count_rewards, touches="any")
     return made
 

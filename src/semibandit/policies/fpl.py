@@ -11,7 +11,7 @@ from semibandit.arms import ALPHA, FloatArray, IntArray
 from semibandit.checks import as_number, as_whole
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Number, Whole, Words1, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.random import next_uniform
+from semibandit.compiled.random import next_exponential
 from semibandit.engines.kernels import add_reward, engine_select, engine_touch_all
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError
@@ -68,7 +68,7 @@ def most_draws(own, t):
 def perturb(own, engine, eta):
     """Let the weight of each arm be a fresh exponential number less eta times its losses. O(K)."""
     for arm in range(engine.recs.shape[0]):
-        engine.recs[arm, ALPHA] = -math.log(next_uniform(own.rng)) - eta * own.losses[arm]
+        engine.recs[arm, ALPHA] = next_exponential(own.rng) - eta * own.losses[arm]
     engine_touch_all(engine)
 
 

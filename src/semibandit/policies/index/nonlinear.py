@@ -38,9 +38,9 @@ LEVEL, BOUND_LEVEL = 0, 1
 
 _NEWTON = 60
 
-# How far above the level bounds are computed, how often the engine is asked with better bounds before all indices are
+# How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are
 # computed, and how many arms for each arm played keep their index from round to round.
-_ABOVE, _TRIES, _KEEP = 0.01, 8, 4
+_AHEAD, _TRIES, _KEEP = 16, 8, 2
 
 
 class IndexRounds(NamedTuple):
@@ -109,13 +109,21 @@ def _index_of(own, recs, arm, level):
 
 
 @inline_kernel
+def _exact_level(own, t):
+    """The level of round t without any stairs. O(1)."""
+    log = math.log(float(t))
+    if own.kind != KL:
+        return math.sqrt(own.clock[SCALE] * log)
+    return log + own.clock[SCALE] * math.log(max(1.0, log))
+
+
+@inline_kernel
 def _level_of_round(own, t):
     """The level of round t. Changes the clock. O(1)."""
     if own.kind != KL:
         return tick(own.clock, t)
     clock = own.clock
-    level = math.log(float(t))
-    level += clock[SCALE] * math.log(max(1.0, level))
+    level = _exact_level(own, t)
     if level > clock[CURRENT]:
         # Levels are squares of widths, so a stair of levels is two of widths.
         eta = clock[ETA]
@@ -143,10 +151,10 @@ def write_indices(own, engine, level):
 
 
 @kernel
-def _write_bounds(own, engine, level):
-    """Write bounds that hold up to a somewhat higher level into the records. O(K)."""
+def _write_bounds(own, engine, t, n_played):
+    """Write bounds into the records that hold for so many rounds that they cost O(n_played) indices a round. O(K)."""
     recs = engine.recs
-    above = level + _ABOVE * (1.0 + level)
+    above = _exact_level(own, t + _AHEAD + recs.shape[0] // (2 * n_played))
     for arm in range(recs.shape[0]):
         bound = _index_of(own, recs, arm, above)
         own.bound[arm] = bound
@@ -224,7 +232,7 @@ def _index_select(own, engine, t, out):
         write_indices(own, engine, level)
     else:
         if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
-            _write_bounds(own, engine, level)
+            _write_bounds(own, engine, t, out.shape[0])
         _follow_level(own, engine, level, out.shape[0])
     tries = 0
     while True:
