@@ -12,6 +12,7 @@ from scipy import stats
 import semibandit as sb
 from semibandit.compiled.random import new_state
 from semibandit.engines import ENGINES
+from semibandit.policies.catalogue import make_policy
 from semibandit.policies.random_base import RandomBase
 from semibandit.testing import check_policy
 from support.random_matroids import RANDOM
@@ -150,3 +151,18 @@ def test_the_order_of_regret():
 def test_bad_parameters_are_named(make, words):
     with pytest.raises(sb.ParameterError, match=words):
         make(sb.Uniform(3, 1))
+
+
+@pytest.mark.parametrize("kind", sorted(RANDOM))
+@pytest.mark.parametrize("name", ["random", "epsilon-greedy"])
+def test_a_clone_goes_on_without_the_deleted_arms(name, kind, tmp_path):
+    matroid, _ = RANDOM[kind](np.random.default_rng(5), 9)
+    policy = make_policy(name, matroid, seed=2)
+    policy.delete([1, 2])
+    policy.insert([1])
+    policy.save(tmp_path / "policy")
+    for twin in (policy.clone(), sb.load(tmp_path / "policy")):
+        for _ in range(5):
+            assert 2 not in twin.select()
+        twin.insert([2])
+    assert [policy.clone().select().tolist()] == [sb.load(tmp_path / "policy").select().tolist()]

@@ -8,7 +8,9 @@ import click
 
 
 @click.command("info")
-@click.option("--kernels", is_flag=True, help="List the kernels that were compiled ahead of time, and no more.")
+@click.option(
+    "--kernels", is_flag=True, help="List the kernels that were compiled ahead of time, and no more."
+)
 def command(kernels: bool) -> None:
     """Show versions, compiled kernels, cores, engines, policies and optional extras."""
     if kernels:
@@ -64,7 +66,9 @@ def _kernels() -> list[tuple[str, str]]:
     elif module is None:
         ahead = "none: built without a C compiler, so kernels are compiled when they are first used"
     else:
-        ahead = f"{len(native.ahead_of_time())} kernels compiled when the package was built, for {module.level}"
+        ahead = (
+            f"{len(native.ahead_of_time())} kernels compiled when the package was built, for {module.level}"
+        )
         if module.sources != sources.all_sources():
             ahead += "; sources changed since, so some are compiled again here (`make kernels` renews them)"
     return [("ahead", ahead), *_cached_kernels()]

@@ -199,7 +199,8 @@ class RandomBase:
     def set_state(self, state: Mapping[str, Any], present: npt.NDArray[np.bool_]) -> None:
         """Let a fresh one go on as told, with the arms of the mask `present`. O(K)."""
         if self._engine is not None:
-            self._engine.delete(np.flatnonzero(~present))
+            # The policy's own account may have taken some out already.
+            self._engine.delete(np.setdiff1d(np.flatnonzero(~present), self._engine.deleted))
             return
         pools = self.draws
         order = array_of(state, "order", np.int64, self.matroid.n_arms)
