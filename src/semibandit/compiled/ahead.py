@@ -180,7 +180,7 @@ def compile_all(jobs: int, levels: list[str], out: Path) -> None:
         recorded[kernel.name, tuple(numba.typeof(arg) for arg in args)] = kernel
         return kernel.dispatcher(*args)
 
-    jit.recorder, jit.keeps = record, False
+    jit.recorder, jit.keeps, jit.apart = record, False, True
     only = os.environ.get("SEMIBANDIT_AHEAD_ONLY", "")
     if jobs == 1 or not hasattr(os, "fork"):
         training.train(only=only)

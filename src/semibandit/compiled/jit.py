@@ -138,6 +138,10 @@ recorder: Callable[..., Any] | None = None
 #: Whether what is compiled here is kept on disk.
 keeps = True
 
+#: While the package is built: kernels call each other in place of being linked into what Python calls. Slow to run, but
+#: each is made machine code of once, and whatever is kept of it is made anew by `ahead`.
+apart = False
+
 
 class Kernel:
     """A function for numba, compiled (or loaded) when it is first called.

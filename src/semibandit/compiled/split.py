@@ -47,8 +47,26 @@ class SplitLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         if self.light:
             self._finalized = True
             return
-        self._linking_libraries = self.below()
+        if jit.apart:
+            libraries = self.below()
+            self._linking_libraries = [one for one in libraries if not getattr(one, "light", False)]
+            for library in libraries:
+                if getattr(library, "light", False):
+                    library.load_apart()
+        else:
+            self._linking_libraries = self.below()
         super().finalize()
+
+    def load_apart(self) -> None:
+        """Give a light library's code to the process by itself, once, to be called and not inlined: see `jit.apart`."""
+        if self.__dict__.setdefault("_loaded_apart", False):
+            return
+        self._loaded_apart = True
+        module = self._get_module_for_linking().clone()
+        for function in module.functions:
+            if not function.is_declaration:
+                function.linkage = "external"
+        self._codegen._add_module(module)
 
     def below(self) -> list[Any]:
         """All libraries to be linked, each once and before all that it calls: LLVM drops what no one calls yet."""

@@ -108,7 +108,24 @@ def _scan_restore(state, arms):
         _scan_touch(state, arms[i])
 
 
-implement_engine(ScanState, _scan_select, _scan_touch, remove=_scan_remove, restore=_scan_restore)
+@kernel
+def _scan_touch_all(state):
+    """Copy all weights, in one loop without calls: policies that draw all weights anew do it many times a round."""
+    recs, alpha, beta, present = state.recs, state.alpha, state.beta, state.present
+    for arm in range(alpha.shape[0]):
+        if present[arm]:
+            alpha[arm] = recs[arm, ALPHA]
+            beta[arm] = recs[arm, BETA]
+
+
+implement_engine(
+    ScanState,
+    _scan_select,
+    _scan_touch,
+    touch_all=_scan_touch_all,
+    remove=_scan_remove,
+    restore=_scan_restore,
+)
 
 
 class ScanEngine(CompiledEngine):
