@@ -117,9 +117,9 @@ def as_range(given: Any) -> tuple[float, float]:
     return low, high
 
 
-def as_seed(seed: Any) -> int:
-    """A seed in 0 .. 2^64 - 1, or a `ParameterError`; None is 0. O(1)."""
-    if seed is None:
+def as_seed(seed: Any, none_is_zero: bool = False) -> int:
+    """A seed in 0 .. 2^64 - 1, or a `ParameterError`. O(1)."""
+    if seed is None and none_is_zero:
         return 0
     number = _index(seed)
     if number is None or not 0 <= number < 2**64:
@@ -130,7 +130,7 @@ def as_seed(seed: Any) -> int:
 def as_whole(value: Any, name: str, least: int, why: str) -> int:
     """`value` as an integer of at least `least`, or a `ParameterError`; 3.0 is one, True is not. O(1)."""
     number = int(value) if isinstance(value, float) and value.is_integer() else _index(value)
-    if number is None or number < least:
+    if number is None or not least <= number < 2**63:
         raise ParameterError(f"{name} must be an integer of at least {least} ({why}), got {value!r}")
     return number
 

@@ -12,7 +12,8 @@ from benchmarks.measure import gather
 from benchmarks.rivals.registry import RIVALS, rivals_for
 from semibandit.bench.contenders import Contender
 from semibandit.bench.start import explore_start, late_start, snapshot
-from semibandit.data.instances import MATROIDS, make_environment, random_environment, random_matroid
+from semibandit.data.instances import make_environment, random_environment, random_matroid
+from semibandit.matroids.codec import BUILT_IN
 
 SIZES = {
     "uniform": (60, 6),
@@ -95,7 +96,7 @@ def test_every_rival_named_in_a_figure_exists_and_every_class_has_one() -> None:
         assert rivals_for(random_matroid(name, *size)), name
     keys = {case.key for case in SUITE}
     assert all(figure.key in keys for figure in FIGURES)
-    assert {case.matroid for case in SUITE} == set(MATROIDS)
+    assert {case.matroid for case in SUITE} == set(BUILT_IN)
     assert {"numpy argpartition", "one-pass scan", "dense Prim", "kept-order Kruskal"} <= set(RIVALS)
 
 

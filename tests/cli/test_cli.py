@@ -138,7 +138,7 @@ def test_run_writes_parquet_and_a_picture() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known: one of cucb"),
+        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known: one of cts, cucb"),
         (["run", "--policy", "cucb:engin=resolve"], "'engin=resolve' is not an option of cucb"),
         (["run", "--policy", "cucb:engine=warp"], "engine = 'warp' is not known"),
         (["run", "--policy", "cucb:exploration=much"], "policy 'cucb:exploration=much'"),

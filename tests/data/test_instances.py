@@ -6,22 +6,22 @@ import pytest
 
 from semibandit.data.instances import (
     ENVIRONMENTS,
-    MATROIDS,
     make_environment,
     random_environment,
     random_matroid,
 )
 from semibandit.errors import MatroidError, ParameterError
+from semibandit.matroids.codec import BUILT_IN
 
 
-@pytest.mark.parametrize("name", MATROIDS)
+@pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize(("arms", "rank"), [(1, 1), (6, 6), (30, 9), (45, 9), (600, 40)])
 def test_instances_have_the_arms_and_the_rank_asked_for(name: str, arms: int, rank: int) -> None:
     built = random_matroid(name, arms, rank, seed=3)
     assert (built.n_arms, built.rank, built.name) == (arms, rank, name)
 
 
-@pytest.mark.parametrize("name", MATROIDS)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_instances_are_functions_of_the_seed(name: str) -> None:
     assert random_matroid(name, 40, 9, seed=5) == random_matroid(name, 40, 9, seed=5)
     if name in ("graphic", "transversal", "linear"):

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from semibandit.engines.graphic.adaptive import AdaptiveEngine
 
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.lanes import (
@@ -20,6 +19,7 @@ from semibandit.compiled.lanes import (
     smallest_lane,
 )
 from semibandit.engines import ENGINES, choose_clock, make_engine, register_engine, resolve_engine
+from semibandit.engines.graphic.engine import GraphicAdaptiveEngine as AdaptiveEngine
 from semibandit.engines.kinetic.engine import KineticEngine
 from semibandit.engines.layers.hot_cold import HotColdEngine
 from semibandit.engines.registry import BOTH, STAIRS, choose

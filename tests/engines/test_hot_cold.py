@@ -53,7 +53,7 @@ def partition_oracle(n_groups: int, n_arms: int, capacity: int) -> Oracle:
             used[arm % n_groups] += 1
         return max(used) <= capacity
 
-    return Oracle(n_arms, means=independent)
+    return Oracle(n_arms, independent)
 
 
 @pytest.mark.parametrize("kind", sorted(RANDOM))
@@ -62,7 +62,7 @@ def test_every_class_with_every_operation(kind, seed):
     rng = np.random.default_rng(500 + seed)
     for size in (1, 3, 6, 12):
         matroid, independent = RANDOM[kind](rng, size)
-        for tested in (matroid, Oracle(size, means=independent)):
+        for tested in (matroid, Oracle(size, independent)):
             check_engine(
                 partial(HotColdEngine if seed % 6 == 5 else layered, reserve=seed % 4),
                 tested,
@@ -196,7 +196,7 @@ def test_remembered_greedy_equals_greedy(kind, limit):
     rng = np.random.default_rng(3)
     for size in (1, 4, 9, 13):
         matroid, independent = RANDOM[kind](rng, size)
-        memory = RememberedOracle(Oracle(size, means=independent), limit=limit)
+        memory = RememberedOracle(Oracle(size, independent), limit=limit)
         weight = rng.random(size)
         known: list[int] = []
         for _ in range(25):
@@ -242,7 +242,7 @@ def test_rare_arms_far_down_the_order_are_found(kind):
     matroid: Matroid = Partition(groups, [2, 1])
     if kind == "oracle":
         matroid = Oracle(
-            500, means=lambda arms: sum(a < 460 for a in arms) <= 2 and sum(a >= 460 for a in arms) <= 1
+            500, lambda arms: sum(a < 460 for a in arms) <= 2 and sum(a >= 460 for a in arms) <= 1
         )
     fast, slow = layered(matroid, reserve=6), OracleEngine(matroid)
     for engine in (fast, slow):

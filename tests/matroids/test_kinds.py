@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from semibandit.bench.rivals import rivals_for
 
 import semibandit as sb
+from benchmarks.rivals.registry import rivals_for
+from semibandit.compiled.random import new_state
 from semibandit.data.replay import Log, replay
 from semibandit.matroids import Graphic, Partition, Uniform
 from semibandit.matroids.base import is_kind, kind_of
@@ -121,7 +122,7 @@ def test_a_subclass_that_overrides_is_served_like_a_stranger(name):
     for arm, place in np.ndindex(table.shape):
         swapped = [*np.delete(best, place).tolist(), arm]
         assert table[arm, place] == (arm not in best and matroid.is_independent(swapped))
-    drawn = RandomBase(matroid).draw(np.random.default_rng(1))
+    drawn = RandomBase(matroid).draw(new_state(1))
     assert matroid.is_independent(drawn) and len(drawn) == matroid.rank
     for policy in (sb.CUCB(matroid), sb.FasterCUCB(matroid, horizon=200), sb.CTS(matroid)):
         for _ in range(30):

@@ -39,7 +39,7 @@ class Policy(ABC):
         self.matroid = matroid
         self.n_arms = matroid.n_arms
         self.reward_range = as_range(reward_range)
-        self.seed = as_seed(seed)
+        self.seed = as_seed(seed, none_is_zero=True)
         self._t = 0
 
     @property
@@ -70,7 +70,7 @@ class Policy(ABC):
 
     def reseed(self, seed: int) -> None:
         """Start the policy's own randomness anew; nothing to do for a deterministic policy."""
-        as_seed(seed)
+        as_seed(seed, none_is_zero=True)
 
     @property
     @abstractmethod

@@ -190,6 +190,6 @@ def build_policy(
         raise ParameterError(f"policy {name!r} needs {missing[0]}: write {name}:{missing[0]}=...")
     try:
         return entry.factory(matroid, reward_range=reward_range, **given)
-    except TypeError as error:
-        # An option of the wrong kind, such as a word where a number belongs.
+    except (TypeError, ParameterError) as error:
+        # An option of the wrong kind, such as a word where a number belongs. Which policy is meant must be said.
         raise ParameterError(f"policy {(label or name)!r}: {error}") from None

@@ -283,7 +283,7 @@ class Randomness:
 
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
-        self._rng[:] = new_state(as_seed(seed))
+        self._rng[:] = new_state(as_seed(seed, none_is_zero=True))
 
     def _set_rng(self, state: dict[str, Any]) -> None:
         self._rng[:] = array_of(state, "rng", np.uint64, 1)
