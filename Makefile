@@ -8,6 +8,10 @@ CODE := src tests docs benchmarks hatch_build.py
 # The interpreters that `make test-pythons` tries; those that are not found are passed over.
 PYTHONS := 3.11 3.12 3.13
 
+# What `make test` checks the bounds of; `make test-bounds` does so for everything.
+CHECKED := tests/compiled tests/environments tests/matroids tests/engines/test_answer.py tests/engines/test_two_runs.py \
+	tests/engines/test_laminar_engine.py tests/policies/test_cucb.py
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest coverage bench bench-quick kernels docs lint format clean
 
@@ -30,9 +34,9 @@ test: lint test-fast test-jit  ## lint and the test suite (about 7 minutes on 2 
 test-fast: kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 
-# The kernels of the small engines and the shared ones again, by the compiler and with bounds checks.
+# A subset by the compiler and with bounds checks: what all engines share, and the engines of two classes.
 test-jit: kernels
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and jit and not slow'
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow' $(CHECKED)
 
 test-slow: kernels  ## long runs and statistics
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
