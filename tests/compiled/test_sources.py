@@ -78,3 +78,25 @@ def test_an_edit_far_below_changes_the_fingerprint_and_an_edit_elsewhere_does_no
     with (copy / "compiled" / "lanes.py").open("a") as file:
         file.write("\n# a word\n")
     assert fingerprint() != before
+
+
+def test_a_fingerprint_does_not_depend_on_what_else_was_imported():
+    """Random gives the states of engines one more kernel when it is made; nothing that does not call it may notice."""
+    code = """
+import sys
+import semibandit as sb
+from semibandit.compiled import jit
+from semibandit.policies.catalogue import POLICIES
+
+matroid = sb.Graphic([(0, 1), (1, 2), (2, 0)])
+if sys.argv[1:]:
+    list(POLICIES), sb.Random(matroid)
+sb.CUCB(matroid)
+print([jit.KERNELS[name].fingerprint for name in sorted(jit.KERNELS) if name.startswith("engines.kernels.select_entry")])
+"""
+    first, second = (
+        subprocess.run([sys.executable, "-c", code, *more], capture_output=True, text=True, check=True).stdout
+        for more in ([], ["all"])
+    )
+    assert len(first) > 20
+    assert set(ast.literal_eval(first)) <= set(ast.literal_eval(second))

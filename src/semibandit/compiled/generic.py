@@ -8,6 +8,7 @@ loop is compiled for that class.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from semibandit.compiled.jit import types
@@ -35,9 +36,27 @@ def has_implementation(function: Any, state_class: type) -> bool:
     return state_class in _KERNELS[function]
 
 
-def implementations(state_class: type) -> list[Any]:
-    """All kernels that stand for some generic function on states of a class."""
-    return [kernels[state_class] for kernels in _KERNELS.values() if state_class in kernels]
+def reached(kernel: Any, classes: set[Any]) -> set[Any]:
+    """The kernels that `kernel` may call on states of these classes, itself among them.
+
+    Read off the names in their code, so that it does not depend on which modules happen to be imported.
+    """
+    found: set[Any] = set()
+    waiting = [kernel]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        found.add(one)
+        scope = one.py_func.__globals__
+        for name in one.py_func.__code__.co_names:
+            value = scope.get(name)
+            if hasattr(value, "py_func"):
+                waiting.append(value)
+            elif isinstance(value, FunctionType) and value in _KERNELS:
+                kernels = _KERNELS[value]
+                waiting.extend(kernels[cls] for cls in classes if cls in kernels)
+    return found
 
 
 def tell_numba() -> None:

@@ -31,7 +31,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.compiled.generic import implementations
+from semibandit.compiled.generic import reached
 from semibandit.compiled.jit import Kernel, cgutils, intrinsic, ir, types
 
 
@@ -196,8 +196,9 @@ def by_handle(kernel: Kernel, *state_classes: Any) -> Kernel:
 
     def depends() -> set[str]:
         classes = set().union(*(_states_in(state_class) for state_class in state_classes))
-        called = [part for cls in classes for part in implementations(cls)]
-        return {cls.__module__ for cls in classes}.union(*(part.depends() for part in called))
+        return {cls.__module__ for cls in classes}.union(
+            *(part.depends() for part in reached(kernel, classes))
+        )
 
     return Kernel(made, {"_nrt": False}, f"{kernel.name}[{', '.join(titles)}]", depends)
 

@@ -27,7 +27,7 @@ from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
 from semibandit.compiled import jit
-from semibandit.compiled.generic import implementations, tell_numba
+from semibandit.compiled.generic import reached, tell_numba
 from semibandit.compiled.jit import Kernel, cache_directory, types
 from semibandit.compiled.sources import fingerprint
 
@@ -208,7 +208,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         ):
             return None
         depends = self._kernel.depends() | {cls.__module__ for cls in classes}
-        called = [part for cls in classes for part in implementations(cls)]
+        called = reached(self._kernel, classes)
         sources_hash = fingerprint(frozenset(depends.union(*(part.depends() for part in called))))
         return "inner", *self._index_key(args, codegen), sources_hash
 
