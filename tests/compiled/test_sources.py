@@ -92,7 +92,8 @@ matroid = sb.Graphic([(0, 1), (1, 2), (2, 0)])
 if sys.argv[1:]:
     list(POLICIES), sb.Random(matroid)
 sb.CUCB(matroid)
-print([jit.KERNELS[name].fingerprint for name in sorted(jit.KERNELS) if name.startswith("engines.kernels.select_entry")])
+mine = [name for name in sorted(jit.KERNELS) if name.startswith("engines.kernels.select_entry")]
+print([jit.KERNELS[name].fingerprint for name in mine])
 """
     first, second = (
         subprocess.run([sys.executable, "-c", code, *more], capture_output=True, text=True, check=True).stdout
