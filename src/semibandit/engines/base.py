@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -172,10 +173,18 @@ class CompiledEngine(Engine):
 
     def _run_on(self, state: Any) -> None:
         """Make `state` the state of this engine. Its arrays are changed in place, never replaced."""
-        self._state, self._handle, kind = state, make_handle(state), type(state)
+        self._state, self._handle = state, make_handle(state)
         self._closed: Any = None
-        self._enter_select = by_handle(select_entry, kind).entry
-        self._enter_observe = by_handle(observe_entry, kind).entry
+        for name in ("_enter_select", "_enter_observe"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _enter_select(self) -> Any:
+        return by_handle(select_entry, type(self._state)).entry
+
+    @cached_property
+    def _enter_observe(self) -> Any:
+        return by_handle(observe_entry, type(self._state)).entry
 
     @property
     def closed(self) -> Any:
