@@ -29,7 +29,7 @@ kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: lint test-fast test-jit  ## lint and the test suite (about 7 minutes on 2 cores)
+test: lint test-fast test-jit  ## lint and the test suite (14 minutes on 2 cores in a fresh clone, half of them building; 8 after that)
 
 test-fast: kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
@@ -61,7 +61,7 @@ test-oldest:  ## the fast tests with the oldest dependencies that pyproject.toml
 coverage: kernels  ## lines that the fast tests run, without those inside kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --cov=semibandit --cov-report=term --cov-report=html
 
-bench: kernels  ## the whole benchmark (half an hour, idle machine); writes docs/performance.* and README's table
+bench: kernels  ## the whole benchmark (tens of minutes, idle machine); writes docs/performance.* and README's table
 	@$(BIN)/python -m benchmarks suite --json docs/performance.json
 	@$(BIN)/python -m benchmarks report docs/performance.json --page docs/performance.md --plot docs/performance.png --readme README.md
 

@@ -44,7 +44,7 @@ typedef struct {
 } array;
 enum { C_CONTIGUOUS = 0x1, ALIGNED = 0x100, WRITEABLE = 0x400 };
 
-static PyObject *ndarray, *float64_type, *uint64_type, *bool_type;
+static PyObject *ndarray, *uint64_type, *bool_type;
 static const char codes[] = "dqiB?Q";
 static PyObject *descrs[6];
 static int fast_arrays, level;
@@ -291,10 +291,9 @@ PyMODINIT_FUNC PyInit__native(void) {
   for (int i = 0; dtype && i < 6; i++)
     if (!(descrs[i] = PyObject_CallFunction(dtype, "s", names[i]))) return NULL;
   ndarray = PyObject_GetAttrString(numpy, "ndarray");
-  float64_type = PyObject_GetAttrString(numpy, "float64");
   uint64_type = PyObject_GetAttrString(numpy, "uint64");
   bool_type = PyObject_GetAttrString(numpy, "bool_");
-  if (!dtype || !ndarray || !float64_type || !uint64_type || !bool_type) return NULL;
+  if (!dtype || !ndarray || !uint64_type || !bool_type) return NULL;
   fast_arrays = arrays_are_known(numpy);
   Py_DECREF(dtype);
   Py_DECREF(numpy);
