@@ -29,7 +29,7 @@ kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: lint test-fast test-jit  ## lint and the test suite (14 minutes on 2 cores in a fresh clone, half of them building; 8 after that)
+test: lint test-fast test-jit  ## lint and the test suite (14 minutes on 2 cores in a fresh clone, 6 of them install, kernels and lint)
 
 test-fast: kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
