@@ -8,6 +8,7 @@ import numpy as np
 
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.clock import new_clock
+from semibandit.engines.kernels import AnyEngine
 from semibandit.environments.base import EnvironmentState
 from semibandit.policies.rounds import ClockRounds
 from semibandit.simulation.loop import run_rounds
@@ -18,9 +19,9 @@ class EngineLoop:
 
     def __init__(self, engine: Any, env: Any, exploration: float = 1.5) -> None:
         self.engine, self.env, self.t = engine, env, 0
-        self._states = ClockRounds(new_clock(exploration, 0.01)), engine._state, env.kernel_state()
+        self._states = ClockRounds(new_clock(exploration, 0.01)), engine.any, env.kernel_state()
         self._handles = [make_handle(state) for state in self._states]
-        self._run = by_handle(run_rounds, ClockRounds, type(engine._state), EnvironmentState)
+        self._run = by_handle(run_rounds, ClockRounds, AnyEngine, EnvironmentState)
 
     def rounds(self, n: int) -> Any:
         """The arms of the next `n` rounds, one row each, -1 where a base is smaller."""

@@ -27,136 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from semibandit.compiled import jit, sources
-from semibandit.compiled.jit import cgutils, intrinsic, ir, types
+from semibandit.compiled.jit import types
+from semibandit.compiled.slots import NotAhead, in_slots, kinds_of, spec_of
 
 #: Names that LLVM has for the processors to build for; the last one of two is taken where it can run.
 LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3"), "aarch64": ("generic",), "arm64": ("apple-m1",)}
 
-_LETTERS = {"float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?", "uint64": "Q"}
 _HERE = Path(__file__).resolve().parent
-
-
-class NotAhead(Exception):
-    """A kernel, or a type, that cannot be compiled ahead."""
-
-
-# -- signatures ------------------------------------------------------------------------------------------------------
-
-
-def _spec(kind: Any) -> str:
-    """A type of numba as `native.c` writes it."""
-    try:
-        if isinstance(kind, types.Array):
-            if kind.layout != "C":
-                raise NotAhead(f"{kind} is not contiguous")
-            return ("a" if kind.mutable else "A") + _LETTERS[str(kind.dtype)] + str(kind.ndim)
-        if isinstance(kind, types.BaseTuple):
-            return "(" + "".join(_spec(part) for part in kind.types) + ")"
-        if isinstance(kind, types.NoneType):
-            return "n"
-        return "s" + _LETTERS[str(types.unliteral(kind))]
-    except KeyError:
-        raise NotAhead(f"{kind} has no place in a signature") from None
-
-
-def _n_slots(kind: Any) -> int:
-    if isinstance(kind, types.BaseTuple):
-        return sum(_n_slots(part) for part in kind.types)
-    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
-
-
-# -- one kernel that takes slots -------------------------------------------------------------------------------------
-
-
-def _reader(kind: Any, first: int) -> Any:
-    """A function for kernels: the argument of type `kind` whose slots begin at `first`."""
-    from numba.np.arrayobj import populate_array
-
-    word = ir.IntType(64)
-
-    @intrinsic
-    def read(typingctx, slots):
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            position = first
-
-            def slot() -> Any:
-                nonlocal position
-                value = builder.load(cgutils.gep_inbounds(builder, args[0], position))
-                position += 1
-                return value
-
-            def make(kind: Any) -> Any:
-                if isinstance(kind, types.BaseTuple):
-                    return context.make_tuple(builder, kind, [make(part) for part in kind.types])
-                if isinstance(kind, types.Array):
-                    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-                    array = context.make_array(kind)(context, builder)
-                    data = builder.inttoptr(slot(), array.data.type)
-                    shape = [slot() for _ in range(kind.ndim)]
-                    strides = [ir.Constant(word, size)]
-                    for length in reversed(shape[1:]):
-                        strides.insert(0, builder.mul(strides[0], length))
-                    itemsize = ir.Constant(word, size)
-                    populate_array(
-                        array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None
-                    )
-                    return array._getvalue()
-                if kind == types.float64:
-                    return builder.bitcast(slot(), ir.DoubleType())
-                if kind == types.boolean:
-                    return builder.trunc(slot(), ir.IntType(1))
-                return slot()
-
-            return make(kind)
-
-        return kind(slots), codegen
-
-    return read
-
-
-def _writer() -> Any:
-    """A function for kernels that leaves an answer in the first slots."""
-
-    word = ir.IntType(64)
-
-    @intrinsic
-    def write(typingctx, slots, value):
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            at = 0
-
-            def put(kind: Any, item: Any) -> None:
-                nonlocal at
-                if isinstance(kind, types.BaseTuple):
-                    for i, part in enumerate(kind.types):
-                        put(part, builder.extract_value(item, i))
-                elif not isinstance(kind, types.NoneType):
-                    if isinstance(item.type, ir.DoubleType):
-                        item = builder.bitcast(item, word)
-                    elif item.type != word:
-                        item = (builder.zext if item.type.width == 1 else builder.sext)(item, word)
-                    builder.store(item, cgutils.gep_inbounds(builder, args[0], at))
-                    at += 1
-
-            put(signature.args[1], args[1])
-            return context.get_dummy_value()
-
-        return types.void(slots, value), codegen
-
-    return write
-
-
-def _slot_kernel(kernel: jit.Kernel, kinds: tuple[Any, ...], write: Any) -> Any:
-    """numba's result for ``run(slots)``, which calls `kernel` with arguments of these types."""
-    scope: dict[str, Any] = {"kernel": kernel, "write": write}
-    at, reads = 0, []
-    for j, kind in enumerate(kinds):
-        scope[f"read{j}"] = _reader(kind, at)
-        at += _n_slots(kind)
-        reads.append(f"read{j}(slots)")
-    exec(f"def run(slots):\n    write(slots, kernel({', '.join(reads)}))", scope)
-    scope["run"].__module__ = __name__
-    runner = jit.Kernel(scope["run"], {"_nrt": False}, f"{kernel.name} by slots {kinds}", set)
-    return runner.dispatcher.compile_inner((types.CPointer(types.int64),))
 
 
 # -- one object file a level -------------------------------------------------------------------------------------------
@@ -180,6 +57,10 @@ def compile_all(jobs: int, levels: list[str], out: Path) -> None:
         recorded[kernel.name, tuple(numba.typeof(arg) for arg in args)] = kernel
         return kernel.dispatcher(*args)
 
+    def record_address(kernel: jit.Kernel, spec: str) -> None:
+        recorded[kernel.name, kinds_of(spec)[0]] = kernel
+
+    jit.address_recorder = record_address
     jit.recorder, jit.keeps, jit.apart = record, False, True
     only = os.environ.get("SEMIBANDIT_AHEAD_ONLY", "")
     if jobs == 1 or not hasattr(os, "fork"):
@@ -215,7 +96,6 @@ def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) ->
     ll.initialize_native_asmprinter()
     triple = ll.get_process_triple()
     whole = ll.parse_assembly(f'target triple = "{triple}"')
-    write = _writer()
     entries: list[dict[str, str]] = []
     for (name, kinds), kernel in sorted(recorded.items(), key=lambda item: (item[0][0], str(item[0][1]))):
         symbol = f"semibandit_{part}_{len(entries)}"
@@ -223,21 +103,19 @@ def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) ->
             if kernel.allocates:
                 raise NotAhead("it allocates")
             answer = kernel.dispatcher.compile_inner(kinds).signature.return_type
-            spec = "".join(_spec(kind) for kind in kinds) + ":" + _spec(answer)
+            spec = "".join(spec_of(kind) for kind in kinds) + ":" + spec_of(answer)
         except NotAhead as reason:
             print(f"not ahead of time: {name} ({reason})", file=sys.stderr)
             continue
-        compiled = _slot_kernel(kernel, kinds, write)
+        compiled = in_slots(kernel, kinds).dispatcher.compile_inner((types.int64,))
         inner = compiled.fndesc.llvm_func_name
         # The caller first, since only what is called somewhere gets linked.
         whole.link_in(
             ll.parse_assembly(
                 f"""
-                declare i32 @"{inner}"(ptr, ptr, ptr)
-                define i32 @{symbol}(ptr %slots) {{
-                  %answer = alloca ptr
-                  %error = alloca ptr
-                  %status = call i32 @"{inner}"(ptr %answer, ptr %error, ptr %slots)
+                declare i32 @"{inner}"(ptr, ptr, i64)
+                define i32 @{symbol}(ptr %answer, ptr %error, i64 %slots) {{
+                  %status = call i32 @"{inner}"(ptr %answer, ptr %error, i64 %slots)
                   ret i32 %status
                 }}"""
             )
@@ -305,9 +183,10 @@ def _table(entries: list[dict[str, str]], levels: list[str]) -> str:
     last = len(levels) - 1
     lines = ["#include <stddef.h>", "#include <stdint.h>"]
     for item in entries:
-        lines += [f"int32_t {item['symbol']}_l{i}(int64_t *);" for i in range(len(levels))]
+        lines += [f"int32_t {item['symbol']}_l{i}(void **, void **, int64_t);" for i in range(len(levels))]
     lines += [
-        "typedef struct { const char *name, *fingerprint, *spec; int32_t (*level[2])(int64_t *); } entry;",
+        "typedef int32_t (*kernel)(void **, void **, int64_t);",
+        "typedef struct { const char *name, *fingerprint, *spec; kernel level[2]; } entry;",
         "const entry semibandit_entries[] = {",
     ]
     for item in entries:

@@ -31,11 +31,6 @@ def implement(function: Any, state_class: type, kernel: Any) -> None:
     _KERNELS[function][state_class] = kernel
 
 
-def has_implementation(function: Any, state_class: type) -> bool:
-    """Whether some kernel stands for `function` on states of a class."""
-    return state_class in _KERNELS[function]
-
-
 def reached(kernel: Any, classes: set[Any]) -> set[Any]:
     """The kernels that `kernel` may call on states of these classes, itself among them.
 

@@ -16,7 +16,6 @@ import functools
 import hashlib
 import importlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -135,6 +134,9 @@ KERNELS: dict[str, Kernel] = {}
 #: While the package is built: called with (kernel, *args) in place of every call from Python.
 recorder: Callable[..., Any] | None = None
 
+#: While the package is built: told of (kernel, signature) whose address was asked for.
+address_recorder: Callable[..., Any] | None = None
+
 #: Whether what is compiled here is kept on disk.
 keeps = True
 
@@ -190,6 +192,14 @@ class Kernel:
 
         return native.entry(self) or self.dispatcher
 
+    def address(self, spec: str) -> int:
+        """Where the kernel is, to be called by another one with arguments of the signature `spec` (see `slots`)."""
+        if address_recorder is not None:
+            address_recorder(self, spec)
+        from semibandit.compiled import native, slots
+
+        return native.address(self, spec) or slots.compiled_address(self, spec)
+
     def compiled_here(self, *args: Any) -> Any:
         """The kernel as numba compiles it in this process (or finds it on disk)."""
         return self.dispatcher(*args)
@@ -237,20 +247,6 @@ def inline_kernel(function: F | None = None, **options: Any) -> Any:
 def njit(function: F | None = None, **options: Any) -> Any:
     """`kernel` for functions that make arrays. Never compiled ahead of time: keep them off a first decision."""
     return _kernel(function, options)
-
-
-def inline_function(code: str, scope: dict[str, Any], name: str) -> Kernel:
-    """An inlined kernel from text that defines ``run``, over the names in `scope`, all of them kernels."""
-    called = [value for value in scope.values() if isinstance(value, Kernel)]
-    exec(code, scope)
-    made = scope["run"]
-    made.__module__ = called[0].py_func.__module__
-    made.__name__ = made.__qualname__ = re.sub(r"\W", "_", name)
-
-    def depends() -> set[str]:
-        return set().union(*(part.depends() for part in called))
-
-    return Kernel(made, {"_nrt": False, "forceinline": True}, name, depends)
 
 
 # -- telling the user ------------------------------------------------------------------------------------------

@@ -1,12 +1,9 @@
 /* The one way from Python into kernels compiled ahead of time (see ahead.py).
  *
- * A kernel compiled ahead takes one pointer to 64-bit slots: a number fills one slot, an array its address and its
- * dimensions, a tuple what its parts fill; the answer is left in the first slots. bind(name, fingerprint, otherwise)
- * gives a function that does this; arguments that fit no signature compiled ahead go to `otherwise`, which compiles
- * for them. Limited API: one file serves every Python from 3.11 on.
- *
- * Signatures are strings: "a" dtype ndim for an array ("A" if it is only read), "s" dtype for a number, "(...)" for a
- * tuple; after a colon the answer: "n", "s" dtype, or a tuple of those. dtype: d q i B ? Q as in the struct module.
+ * A kernel compiled ahead takes 64-bit slots, and signatures are strings: slots.py tells both. bind(name, fingerprint,
+ * otherwise) gives a function that fills slots and calls; arguments that fit no signature compiled ahead go to
+ * `otherwise`, which compiles for them. Limited API: one file serves every Python from 3.11 on. dtype: d q i B ? Q as
+ * in the struct module.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -16,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int32_t (*kernel)(int64_t *);
+/* As numba calls: where to leave a value (never used), where to leave what was raised, the address of the slots. */
+typedef int32_t (*kernel)(void **, void **, int64_t);
 typedef struct { const char *name, *fingerprint, *spec; kernel level[2]; } entry;
 extern const entry semibandit_entries[]; /* written by ahead.py, sorted by name; ends with a NULL name */
 extern const char *const semibandit_levels[2];
@@ -187,8 +185,9 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         continue;
       }
       int32_t status;
+      void *value = NULL, *raised = NULL;
       Py_BEGIN_ALLOW_THREADS
-      status = e->level[level](c.slots);
+      status = e->level[level](&value, &raised, (int64_t)(intptr_t)c.slots);
       Py_END_ALLOW_THREADS
       release(&c);
       if (status != 0 && status != -2) /* 0: fine; -2: None */
@@ -234,6 +233,15 @@ static PyObject *bind(PyObject *self, PyObject *args) {
   return function;
 }
 
+static PyObject *address(PyObject *self, PyObject *args) {
+  const char *name, *fingerprint, *spec;
+  if (!PyArg_ParseTuple(args, "sss", &name, &fingerprint, &spec)) return NULL;
+  for (const entry *e = semibandit_entries; e->name; e++)
+    if (!strcmp(e->name, name) && !strcmp(e->fingerprint, fingerprint) && !strcmp(e->spec, spec))
+      return PyLong_FromVoidPtr((void *)e->level[level]);
+  return PyLong_FromLong(0);
+}
+
 static PyObject *list_entries(PyObject *self, PyObject *none) {
   PyObject *list = PyList_New(0);
   for (const entry *e = semibandit_entries; list && e->name; e++) {
@@ -258,6 +266,7 @@ static int level_here(void) {
 
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, "bind(name, fingerprint, otherwise): a function, or None if there is no such kernel"},
+    {"address", address, METH_VARARGS, "address(name, fingerprint, signature): where a kernel is, or 0"},
     {"entries", list_entries, METH_NOARGS, "entries(): (name, fingerprint, signature) of every kernel"},
     {0}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "semibandit.compiled._native", 0, -1, methods, 0, 0, 0, 0};

@@ -37,6 +37,12 @@ def entry(kernel: Any) -> Callable[..., Any] | None:
     return found
 
 
+def address(kernel: Any, spec: str) -> int:
+    """Where `kernel` of this signature is, as it was compiled ahead, or 0."""
+    native = module()
+    return 0 if native is None else int(native.address(kernel.name, kernel.fingerprint, spec))
+
+
 def ahead_of_time() -> list[str]:
     """Names of the kernels that were compiled ahead, whether or not their source changed since."""
     native = module()

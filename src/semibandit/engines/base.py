@@ -13,7 +13,8 @@ from semibandit.arms import FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.kernels import (
-    closed,
+    AnyEngine,
+    any_engine,
     observe_entry,
     remove_entry,
     restore_entry,
@@ -163,6 +164,10 @@ class Engine(ABC):
         """Assert every invariant, O(K) or more. For tests."""
 
 
+#: One kernel counts and tells the engine, whichever it is.
+_observe = by_handle(observe_entry, AnyEngine)
+
+
 class CompiledEngine(Engine):
     """An engine whose state is a NamedTuple of arrays with kernels told to `engines.kernels.implement_engine`.
 
@@ -174,27 +179,28 @@ class CompiledEngine(Engine):
     def _run_on(self, state: Any) -> None:
         """Make `state` the state of this engine. Its arrays are changed in place, never replaced."""
         self._state, self._handle = state, make_handle(state)
-        self._closed: Any = None
-        for name in ("_enter_select", "_enter_observe"):
+        for name in ("_enter_select", "_enter_touch", "any", "_any_handle"):
             self.__dict__.pop(name, None)
+
+    @cached_property
+    def any(self) -> AnyEngine:
+        """The state for loops that serve every engine; one object as long as the state lives."""
+        return any_engine(self._state)
+
+    @cached_property
+    def _any_handle(self) -> IntArray:
+        return make_handle(self.any)
 
     @cached_property
     def _enter_select(self) -> Any:
         return by_handle(select_entry, type(self._state)).entry
 
     @cached_property
-    def _enter_observe(self) -> Any:
-        return by_handle(observe_entry, type(self._state)).entry
-
-    @property
-    def closed(self) -> Any:
-        """The state by its handle, for loops that are not to contain the engine; one object as long as it lives."""
-        if self._closed is None:
-            self._closed = closed(type(self._state))(self._recs, self._handle)
-        return self._closed
+    def _enter_touch(self) -> Any:
+        return by_handle(touch_entry, type(self._state)).entry
 
     def touch(self, arms: IntArray) -> None:
-        by_handle(touch_entry, type(self._state))(self._handle, arms)
+        self._enter_touch(self._handle, arms)
 
     def touch_all(self) -> None:
         by_handle(touch_all_entry, type(self._state))(self._handle)
@@ -205,7 +211,7 @@ class CompiledEngine(Engine):
         return out if n == out.shape[0] else out[:n].copy()
 
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(self._enter_observe(self._handle, arms, rewards, low, high))
+        return int(_observe.entry(self._any_handle, arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         by_handle(remove_entry, type(self._state))(self._handle, ids)

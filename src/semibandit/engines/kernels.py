@@ -2,21 +2,23 @@
 
 The state of an engine is a NamedTuple of arrays (`compiled.handle`) with the arm records in `recs`. Its kernels are
 told to `implement_engine`; loops call the generic functions below, which are resolved by the class of the state when a
-loop is compiled. So one loop serves every engine, and an engine that has a state and two kernels runs from Python and
-in compiled simulations.
+loop is compiled. Loops over `AnyEngine` serve every engine, and an engine that has a state and two kernels runs from
+Python and in compiled simulations.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL
-from semibandit.compiled.generic import generic, has_implementation, implement
-from semibandit.compiled.handle import Floats2, Ints1, by_handle
-from semibandit.compiled.jit import Kernel, inline_function, inline_kernel, kernel
+from semibandit.compiled.generic import generic, implement
+from semibandit.compiled.handle import Floats2, Ints1, by_handle, make_handle
+from semibandit.compiled.jit import Kernel, inline_kernel, kernel
+from semibandit.compiled.slots import caller
 
 BAD_ARM, BAD_REWARD = 1, 2
 
@@ -102,32 +104,6 @@ def implement_engine(
     for function, own in kernels.items():
         if own is not None:
             implement(function, state_class, own)
-
-
-# -- engines by their handle ---------------------------------------------------------------------------------------
-
-
-_memo: Any = functools.cache
-
-
-@_memo
-def closed(state_class: type) -> Any:
-    """The class of states that hold an engine of `state_class` by its handle.
-
-    A loop over such a state calls the engine's kernels, a loop over the state itself contains them. The first is a few
-    nanoseconds slower a call; the second is compiled, whole engine and all, once for every policy.
-    """
-    made: Any = NamedTuple(f"Closed_{state_class.__name__}", [("recs", Floats2), ("handle", Ints1)])  # type: ignore[misc]
-    made.__module__ = state_class.__module__
-    for function, entry in _ENTRIES.items():
-        if has_implementation(function, state_class):
-            names = list(inspect.signature(cast(Any, function)).parameters)
-            inner = by_handle(entry, state_class)
-            code = (
-                f"def run({', '.join(names)}):\n    return inner({', '.join(['state.handle', *names[1:]])})"
-            )
-            implement(function, made, inline_function(code, {"inner": inner}, f"{inner.name} by handle"))
-    return made
 
 
 # -- feedback ----------------------------------------------------------------------------------------------------
@@ -223,12 +199,76 @@ def observe_entry(state, arms, rewards, low, high):
     return 0
 
 
-_ENTRIES = {
-    engine_select: select_entry,
-    engine_touch: touch_one_entry,
-    engine_touch_many: touch_entry,
-    engine_touch_answer: touch_answer_entry,
-    engine_touch_all: touch_all_entry,
-    engine_remove: remove_entry,
-    engine_restore: restore_entry,
-}
+# -- any engine ----------------------------------------------------------------------------------------------------
+
+SELECT, TOUCH, TOUCH_MANY, TOUCH_ANSWER, TOUCH_ALL = range(5)
+
+# What is called, with the signature of its arguments and answer (`compiled.slots`), in the order of the names above.
+_CALLS = (
+    (select_entry, "aq1sdaq1:sq"),
+    (touch_one_entry, "aq1sq:n"),
+    (touch_entry, "aq1aq1:n"),
+    (touch_answer_entry, "aq1aq1sq:n"),
+    (touch_all_entry, "aq1:n"),
+)
+_select_at, _touch_at, _touch_many_at, _touch_answer_at, _touch_all_at = (caller(spec) for _, spec in _CALLS)
+
+
+class AnyEngine(NamedTuple):
+    """An engine of whatever class: the records, the handle of its state, and where its kernels are.
+
+    A loop over this calls the engine's kernels by their addresses and is compiled once for all engines; an engine's
+    kernels are compiled once for all loops. That costs a few nanoseconds a call.
+    """
+
+    recs: Floats2
+    handle: Ints1
+    calls: Ints1
+
+
+_memo: Any = functools.cache
+
+
+@_memo
+def _addresses(state_class: type) -> Any:
+    return np.array([by_handle(entry, state_class).address(spec) for entry, spec in _CALLS], dtype=np.int64)
+
+
+def any_engine(state: Any) -> AnyEngine:
+    """An engine's state for loops that serve all engines. Whoever holds it must hold `state` too."""
+    return AnyEngine(state.recs, make_handle(state), _addresses(type(state)))
+
+
+@inline_kernel
+def _any_select(state, lam, out):
+    return _select_at(state.calls[SELECT], state.handle, lam, out)
+
+
+@inline_kernel
+def _any_touch(state, arm):
+    _touch_at(state.calls[TOUCH], state.handle, arm)
+
+
+@inline_kernel
+def _any_touch_many(state, arms):
+    _touch_many_at(state.calls[TOUCH_MANY], state.handle, arms)
+
+
+@inline_kernel
+def _any_touch_answer(state, arms, n):
+    _touch_answer_at(state.calls[TOUCH_ANSWER], state.handle, arms, n)
+
+
+@inline_kernel
+def _any_touch_all(state):
+    _touch_all_at(state.calls[TOUCH_ALL], state.handle)
+
+
+implement_engine(
+    AnyEngine,
+    _any_select,
+    _any_touch,
+    touch_many=_any_touch_many,
+    touch_answer=_any_touch_answer,
+    touch_all=_any_touch_all,
+)

@@ -12,9 +12,8 @@ they are.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from semibandit.compiled.handle import Floats1, Floats2, Ints1, Whole, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import CompiledEngine, Engine, bytes_of
 from semibandit.engines.kernels import (
+    AnyEngine,
     add_rewards,
     check_feedback,
     engine_select,
@@ -92,21 +92,13 @@ class PlacingState(NamedTuple):
     inner: RecordsOnly
 
 
-@cache
-def rounded_state(inner: type) -> Any:
-    """The class of states of this engine around an exact engine with states of class `inner`.
+class RoundedState(NamedTuple):
+    """`recs`: counts, sums, features of the arms. `inner`: the exact engine over rounded ones."""
 
-    `recs`: counts, sums, features of the arms. `inner`: state of the exact engine over rounded ones.
-    """
-    fields = [("recs", Floats2), ("rules", Rules), ("progress", Progress), ("inner", inner)]
-    made: Any = NamedTuple(f"Rounded_{inner.__name__}", fields)  # type: ignore[misc]
-    made.__module__ = inner.__module__
-    # Kernels kept on disk name the class; by this they find it again.
-    setattr(sys.modules[made.__module__], made.__name__, made)
-    implement_engine(
-        made, rounded_select, rounded_touch, touch_many=rounded_touch_many, touch_all=rounded_touch_all
-    )
-    return made
+    recs: Floats2
+    rules: Rules
+    progress: Progress
+    inner: AnyEngine
 
 
 @lru_cache(maxsize=4)
@@ -310,6 +302,11 @@ class RoundedEngine(Engine):
             assert np.array_equal(self.inner._select(slope), self.progress.answer[:size])
 
 
+implement_engine(
+    RoundedState, rounded_select, rounded_touch, touch_many=rounded_touch_many, touch_all=rounded_touch_all
+)
+
+
 class CompiledRoundedEngine(RoundedEngine, CompiledEngine):
     """A rounded engine whose inner engine is compiled."""
 
@@ -318,9 +315,7 @@ class CompiledRoundedEngine(RoundedEngine, CompiledEngine):
     ) -> None:
         super().__init__(matroid, records, placing, inner)
         assert isinstance(self.inner, CompiledEngine)
-        kind: Any = type(self.inner._state)  # mypy takes classes of states for unhashable
-        around = rounded_state(kind)
-        self._run_on(around(self._recs, self.rules, self.progress, self.inner._state))
+        self._run_on(RoundedState(self._recs, self.rules, self.progress, self.inner.any))
 
 
 class SteppedRoundedEngine(RoundedEngine):

@@ -217,7 +217,7 @@ class FPL(Randomness, CountingPolicy):
         )
 
     def _engine_state(self) -> Any:
-        return getattr(self._engine, "_state", None)
+        return getattr(self._engine, "any", None)
 
     def _call(self, kernel: Any, *rest: Any) -> Any:
         """A kernel of the policy alone."""
@@ -258,7 +258,7 @@ class FPL(Randomness, CountingPolicy):
 
         def draw() -> IntArray:
             by_handle(perturb, *aside.kinds).entry(aside.own_handle, aside.engine_handle, eta)
-            hand_on(aside.engine, self._engine)
+            hand_on(aside.touches, self._engine)
             return self._engine._select(0.0)
 
         arms = draw()

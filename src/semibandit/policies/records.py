@@ -13,6 +13,7 @@ from semibandit.checks import as_arms, as_seed, explain
 from semibandit.compiled.random import new_state
 from semibandit.engines.base import Engine
 from semibandit.engines.clock import CURRENT, tick
+from semibandit.engines.kernels import any_engine
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
@@ -66,7 +67,8 @@ class RecordPolicy(Policy):
         if not hasattr(self, "_engine"):
             assert self._whole is not None
             return self._whole
-        return CompiledRounds(self._own, new_touches(self._engine._recs))
+        touches = new_touches(self._engine._recs)
+        return CompiledRounds(self._own, any_engine(touches), touches)
 
     def compiled_rounds(self) -> CompiledRounds | None:
         mro = type(self).__mro__
@@ -127,8 +129,7 @@ class EnginePolicy(RecordPolicy):
     _why: str
 
     def _engine_state(self) -> Any:
-        # By its handle: an engine is then compiled once, not once for every policy.
-        return getattr(self._engine, "closed", None)
+        return getattr(self._engine, "any", None)
 
     @property
     def engine(self) -> str:
@@ -156,7 +157,7 @@ class EnginePolicy(RecordPolicy):
         return lam
 
     def _hand_on(self) -> None:
-        hand_on(self._aside.engine, self._engine)
+        hand_on(self._aside.touches, self._engine)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         super()._update(arms, rewards)

@@ -101,10 +101,13 @@ def implement_rounds(
 
 
 class CompiledRounds:
-    """The two states that a policy plays rounds with. Both are changed in place."""
+    """The two states that a policy plays rounds with. Both are changed in place.
 
-    def __init__(self, own: Any, engine: Any) -> None:
-        self.own, self.engine = own, engine
+    `touches`: what `engine` stands for where it is not the engine.
+    """
+
+    def __init__(self, own: Any, engine: Any, touches: Any = None) -> None:
+        self.own, self.engine, self.touches = own, engine, touches
         self.own_handle, self.engine_handle = make_handle(own), make_handle(engine)
 
     @property

@@ -191,7 +191,7 @@ class CTS(Randomness, CountingPolicy):
     def _plain(self, t: int) -> IntArray:
         """A round of the plain sampler where the engine runs in Python."""
         self._aside.prepare(t)
-        hand_on(self._aside.engine, self._engine)
+        hand_on(self._aside.touches, self._engine)
         return self._engine._select(0.0)
 
     def sample(self) -> FloatArray:
