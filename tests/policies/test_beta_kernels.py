@@ -55,8 +55,14 @@ def test_the_generator_is_uniform_and_can_be_set():
 
 def test_normal_and_beta_numbers_have_their_law():
     state = new_state(9)
-    normal = [next_normal(state) for _ in range(10_000)]
+    normal = np.array([next_normal(state) for _ in range(200_000)])
     assert stats.kstest(normal, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(normal[1:], normal[:-1])[0, 1]) < 4 / np.sqrt(len(normal))
+    # Beyond 3 there are the tail and the widest layers, on both sides.
+    for side in (normal, -normal):
+        beyond = side[side > 3.0]
+        assert abs(len(beyond) - 200_000 * stats.norm.sf(3.0)) < 4 * np.sqrt(270)
+        assert stats.kstest(stats.norm.sf(beyond) / stats.norm.sf(3.0), "uniform").pvalue > 1e-3
     for a, b in [(1.0, 1.0), (2.0, 1.0), (3.0, 9.0), (200.0, 100.0)]:
         drawn = [next_beta(state, a, b) for _ in range(5000)]
         assert stats.kstest(drawn, "beta", (a, b)).pvalue > 1e-3

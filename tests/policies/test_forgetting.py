@@ -202,6 +202,7 @@ def test_bad_options_are_named():
 # Worlds that change
 
 
+@pytest.mark.slow
 def test_forgetting_beats_cucb_where_the_world_switches():
     """The best arm becomes the worst: CUCB goes on with it until thousands of bad rewards have worn its mean down."""
     matroid = sb.Uniform(6, 1)

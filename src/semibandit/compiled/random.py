@@ -57,21 +57,22 @@ def fill_uniforms(state: Any, out: Any) -> None:
         out[i] = next_uniform(state)
 
 
-def _layers() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """256 layers of equal area under exp(-x): right ends of their rectangles, widest first, and exp(-x) there.
+def _layers(power: int, tail: float, area: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """256 layers of equal area under exp(-x**power / power): right ends, widest first, and the height there.
 
     The first stands for a rectangle of the same area with the tail beyond x[1] in it.
     """
-    tail, area = 7.69711747013104972, 0.0039496598225815571993
-    x = [area * math.exp(tail), tail]
+    x = [area * math.exp(tail**power / power), tail]
     while len(x) < 256:
-        x.append(-math.log(area / x[-1] + math.exp(-x[-1])))
+        height = area / x[-1] + math.exp(-(x[-1] ** power) / power)
+        x.append((-power * math.log(height)) ** (1.0 / power))
     ends = np.array([*x, 0.0])
-    return ends, np.exp(-ends)
+    return ends, np.exp(-(ends**power) / power)
 
 
-_END, _HEIGHT = _layers()
-_255 = np.uint64(255)
+_END, _HEIGHT = _layers(1, 7.69711747013104972, 0.0039496598225815571993)
+_NORMAL_END, _NORMAL_HEIGHT = _layers(2, 3.6541528853610088, 0.00492867323399)
+_255, _7, _2 = np.uint64(255), np.uint64(7), np.uint64(2)
 
 
 @kernel
@@ -94,13 +95,25 @@ def next_exponential(state: Any) -> Any:
 
 @kernel
 def next_normal(state: Any) -> Any:
-    """A standard normal number (Marsaglia's polar method). Changes `state`. Expected O(1)."""
+    """A standard normal number (Marsaglia and Tsang's ziggurat, 2000). Changes `state`. Expected O(1)."""
     while True:
-        x = 2.0 * next_uniform(state) - 1.0
-        y = 2.0 * next_uniform(state) - 1.0
-        r = x * x + y * y
-        if 0.0 < r < 1.0:
-            return x * math.sqrt(-2.0 * math.log(r) / r)
+        z = state[0] + _STEP
+        state[0] = z
+        z = mix64(z)
+        # The bits that the uniform number leaves choose the layer and the sign.
+        i = np.int64(z & _255)
+        sign = 1.0 - np.float64(np.int64((z >> _7) & _2))
+        x = (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT * _NORMAL_END[i]
+        if x < _NORMAL_END[i + 1]:
+            return sign * x
+        if i == 0:
+            while True:
+                x = -math.log(next_uniform(state)) / _NORMAL_END[1]
+                if -2.0 * math.log(next_uniform(state)) > x * x:
+                    return sign * (_NORMAL_END[1] + x)
+        low, high = _NORMAL_HEIGHT[i], _NORMAL_HEIGHT[i + 1]
+        if low + next_uniform(state) * (high - low) < math.exp(-0.5 * x * x):
+            return sign * x
 
 
 @kernel

@@ -10,8 +10,12 @@ without having been compiled for it. Numba and LLVM are imported when something 
 
 from __future__ import annotations
 
+import ctypes
 import functools
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from semibandit.compiled.jit import Kernel, cgutils, intrinsic, ir, types
 
@@ -178,10 +182,12 @@ def in_slots(kernel: Kernel, kinds: tuple[Any, ...]) -> Kernel:
         scope[f"read{j}"] = _reader(kind, at)
         at += _n_slots(kind)
         reads.append(f"read{j}(slots)")
-    exec(f"def run(slots):\n    write(slots, kernel({', '.join(reads)}))", scope)
-    run = scope["run"]
-    run.__module__ = kernel.py_func.__module__
-    return Kernel(run, {"_nrt": False}, f"{kernel.name} in slots {kinds}", kernel.depends)
+    # A name of its own, or all of them would share one file of what is kept on disk.
+    name = f"{kernel.py_func.__name__}_in_slots"
+    exec(f"def {name}(slots):\n    write(slots, kernel({', '.join(reads)}))", scope)
+    made = scope[name]
+    made.__module__ = kernel.py_func.__module__
+    return Kernel(made, {"_nrt": False}, f"{kernel.name} in slots {kinds}", kernel.depends)
 
 
 @functools.cache
@@ -191,10 +197,53 @@ def compiled_address(kernel: Kernel, spec: str) -> int:
     found = kernel.dispatcher.compile_inner(kinds).signature.return_type
     if spec_of(found) != spec_of(answer):
         raise TypeError(f"{kernel.name} must answer {answer}, not {found}")
+    return _address(kernel, kinds)
+
+
+@functools.cache
+def _address(kernel: Kernel, kinds: tuple[Any, ...]) -> int:
     dispatcher = in_slots(kernel, kinds).dispatcher
     dispatcher.compile((types.int64,))
     result = dispatcher.overloads[types.int64,]
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+def call_in_slots(kernel: Kernel, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """What `kernel` answers to `args` of these types; slow to call, but it needs no way in from Python."""
+    filled: list[int] = []
+    for kind, value in zip(kinds, args, strict=True):
+        _fill(kind, value, filled)
+    slots = np.array([*filled, 0], dtype=np.int64)
+    nothing = ctypes.c_void_p()
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    status = function(_address(kernel, kinds))(
+        ctypes.byref(nothing), ctypes.byref(nothing), slots.ctypes.data
+    )
+    if status not in (0, -2):
+        raise RuntimeError(f"the kernel {kernel.name} failed with status {status}")
+    return _taken(kernel.dispatcher.compile_inner(kinds).signature.return_type, iter(slots))
+
+
+def _fill(kind: Any, value: Any, slots: list[int]) -> None:
+    if isinstance(kind, types.BaseTuple):
+        for part, item in zip(kind.types, value, strict=True):
+            _fill(part, item, slots)
+    elif isinstance(kind, types.Array):
+        slots += [value.ctypes.data, *value.shape]
+    else:
+        dtype = {types.float64: np.float64, types.uint64: np.uint64}.get(kind, np.int64)
+        slots.append(int(np.asarray(value, dtype=dtype).view(np.int64)))
+
+
+def _taken(kind: Any, slots: Iterator[Any]) -> Any:
+    if isinstance(kind, types.NoneType):
+        return None
+    if isinstance(kind, types.BaseTuple):
+        return tuple(_taken(part, slots) for part in kind.types)
+    value = next(slots)
+    if kind == types.float64:
+        return float(value.view(np.float64))
+    return bool(value & 1) if kind == types.boolean else int(value)
 
 
 # -- calling one from a kernel -----------------------------------------------------------------------------------------

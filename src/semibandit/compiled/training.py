@@ -144,7 +144,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
 SHARED = 2
 
 #: Where the lessons about a class of matroids go: classes that share least apart, and as long here as there.
-_PARTS = {"graphic": 1, "transversal": 1}
+_PARTS = {"graphic": 1, "transversal": 1, "laminar": 1}
 
 
 def train(part: int = 0, of: int = 1, only: str = "") -> None:

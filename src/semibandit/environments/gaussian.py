@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from semibandit.arms import FloatArray
 from semibandit.checks import as_means, as_per_arm, as_range, frozen, require_all
-from semibandit.compiled.jit import njit
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.environments.base import _require_matroid
 from semibandit.environments.compiled import CompiledEnvironment, pairs
 from semibandit.environments.draw import GAUSSIAN
@@ -59,17 +59,15 @@ class Gaussian(CompiledEnvironment):
         return self._locations
 
 
-@njit
-def _tail_area(z: np.uint64) -> float:
+@inline_kernel
+def _tail_area(z):
     """Integral of the normal's upper tail probability from z to infinity: phi(z) - z P(Z > z). O(1)."""
     density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return density - z * 0.5 * math.erfc(z / math.sqrt(2.0))
 
 
-@njit
-def _clipped_means(
-    locations: FloatArray, sigmas: FloatArray, low: float, high: float, out: FloatArray
-) -> None:
+@kernel
+def _clipped_means(locations, sigmas, low, high, out):
     """E[clip(X, low, high)] = low + integral of P(X > x) over [low, high], X normal. O(K); fills `out`."""
     for i in range(locations.size):
         m = locations[i]

@@ -41,7 +41,7 @@ from semibandit.policies.catalogue import policy_class
 from semibandit.policies.costs import CostPolicy, minimize
 
 MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<16sIIQ")
 _DIGEST = 32
 _LINE = 64
@@ -236,7 +236,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
     if version != VERSION:
         raise FileError(
             f"{path} has format version {version}, this library reads version {VERSION}: "
-            "it is damaged, or was written by another version of semibandit"
+            "it is damaged, or was written by another version of semibandit (0.1 wrote version 1)"
         )
     body = memoryview(raw)[:-_DIGEST]
     if hashlib.blake2b(body, digest_size=_DIGEST).digest() != raw[-_DIGEST:]:

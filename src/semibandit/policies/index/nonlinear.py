@@ -31,16 +31,18 @@ from semibandit.policies.state import array_of, number_of, whole_of
 UCB, CLIPPED, UCB_V, KL = 0, 1, 2, 3
 
 # Of `meta`: what the weights in the records are (0: not yet any, indices at the level, bounds), how often they were
-# all written, and how many arms are listed. Of `now`: the level of the round, and that of the bounds.
-WHAT, WRITTEN, LISTED = 0, 1, 2
+# all written, how many arms are listed; and, where bounds were of no use, for how many rounds they are left aside and
+# for how many they were last. Of `now`: the level of the round, and that of the bounds.
+WHAT, WRITTEN, LISTED, ASIDE, LAST_ASIDE = range(5)
 INDICES, BOUNDS = 1, 2
 LEVEL, BOUND_LEVEL = 0, 1
 
 _NEWTON = 60
 
 # How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are
-# computed, and how many arms for each arm played keep their index from round to round.
-_AHEAD, _TRIES, _KEEP = 16, 8, 2
+# computed, how many arms for each arm played keep their index from round to round, and for how many rounds bounds are
+# left aside at most.
+_AHEAD, _TRIES, _KEEP, _MOST_ASIDE = 16, 8, 2, 64
 
 
 class IndexRounds(NamedTuple):
@@ -131,6 +133,13 @@ def _level_of_round(own, t):
     return clock[CURRENT]
 
 
+@inline_kernel
+def _know_the_same(own, recs, arm, other):
+    """Whether two arms have the same index at any level, because all that it is made of is the same."""
+    same = recs[arm, COUNT] == recs[other, COUNT] and recs[arm, TOTAL] == recs[other, TOTAL]
+    return same and (own.squares.shape[0] == 0 or own.squares[arm] == own.squares[other])
+
+
 @kernel
 def write_indices(own, engine, level):
     """Write the index of every arm into the records; the query to ask the engine at. O(K) if they are other ones.
@@ -140,8 +149,17 @@ def write_indices(own, engine, level):
     """
     if own.meta[WHAT] != INDICES or own.now[LEVEL] != level:
         recs = engine.recs
+        # Many arms may know the same (a play each, rewards of 0 or 1): the last two indices are remembered.
+        last = before = -1
         for arm in range(recs.shape[0]):
-            recs[arm, ALPHA] = _index_of(own, recs, arm, level)
+            if last >= 0 and _know_the_same(own, recs, arm, last):
+                recs[arm, ALPHA] = recs[last, ALPHA]
+            elif before >= 0 and _know_the_same(own, recs, arm, before):
+                recs[arm, ALPHA] = recs[before, ALPHA]
+                last, before = before, last
+            else:
+                recs[arm, ALPHA] = _index_of(own, recs, arm, level)
+                last, before = arm, last
             recs[arm, BETA] = 0.0
         own.meta[WHAT] = INDICES
         own.meta[WRITTEN] += 1
@@ -209,13 +227,8 @@ def _index_prepare(own, engine, t):
 
 
 @kernel
-def _settle(own, engine, arms, level, tries):
-    """Replace bounds of `arms` by indices, all bounds after too many tries; whether none was another number."""
-    if tries == _TRIES:
-        for arm in range(engine.recs.shape[0]):
-            if own.exact_at[arm] != level:
-                _write_index(own, engine, arm)
-        return False
+def _settle(own, engine, arms, level):
+    """Replace bounds of `arms` by indices; whether none was another number."""
     settled = True
     for j in range(arms.shape[0]):
         if own.exact_at[arms[j]] != level and _write_index(own, engine, arms[j]):
@@ -225,10 +238,16 @@ def _settle(own, engine, arms, level, tries):
 
 @kernel
 def _index_select(own, engine, t, out):
-    """The best base by index. Under the exact clock expected to compute the indices of a few times D arms."""
+    """The best base by index. Under the exact clock expected to compute the indices of a few times D arms.
+
+    Bounds are of no use where very many arms share the largest one, as in the first rounds of rewards that are 0 or 1;
+    all indices are then computed, for more and more rounds before bounds are tried again.
+    """
     level = _level_of_round(own, t)
-    bounded = own.bound.shape[0] > 0
+    meta = own.meta
+    bounded = own.bound.shape[0] > 0 and meta[ASIDE] == 0
     if not bounded:
+        meta[ASIDE] = max(0, meta[ASIDE] - 1)
         write_indices(own, engine, level)
     else:
         if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
@@ -239,8 +258,15 @@ def _index_select(own, engine, t, out):
         # In one place, so that the engine is compiled into it once.
         n = engine_select(engine, float(own.meta[WRITTEN]), out)
         tries += 1
-        if not bounded or _settle(own, engine, out[:n], level, tries):
+        if not bounded:
             return n
+        if _settle(own, engine, out[:n], level):
+            meta[LAST_ASIDE] = 0
+            return n
+        if tries == _TRIES:
+            bounded = False
+            meta[LAST_ASIDE] = meta[ASIDE] = min(max(4, 2 * meta[LAST_ASIDE]), _MOST_ASIDE)
+            write_indices(own, engine, level)
 
 
 @inline_kernel
@@ -282,7 +308,7 @@ class NonlinearIndex:
             exact_at=np.zeros(n_bounds),
             listed=np.zeros(n_bounds, dtype=np.int64),
             is_listed=np.zeros(n_bounds, dtype=np.bool_),
-            meta=np.zeros(3, dtype=np.int64),
+            meta=np.zeros(5, dtype=np.int64),
             now=np.zeros(2),
         )
 
