@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -60,14 +60,14 @@ class Gaussian(CompiledEnvironment):
 
 
 @inline_kernel
-def _tail_area(z):
+def _tail_area(z: Any) -> Any:
     """Integral of the normal's upper tail probability from z to infinity: phi(z) - z P(Z > z). O(1)."""
     density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return density - z * 0.5 * math.erfc(z / math.sqrt(2.0))
 
 
 @kernel
-def _clipped_means(locations, sigmas, low, high, out):
+def _clipped_means(locations: Any, sigmas: Any, low: float, high: float, out: Any) -> None:
     """E[clip(X, low, high)] = low + integral of P(X > x) over [low, high], X normal. O(K); fills `out`."""
     for i in range(locations.size):
         m = locations[i]
