@@ -115,8 +115,10 @@ def _identification() -> None:
         sb.identify(matroid, env, max_samples=matroid.n_arms + 20)
 
 
-#: Policies whose kernels are the same for every class of matroids: seen once, they are known.
-_ANY_CLASS = ("discounted-cucb", "greedy", "kl-osm", "maub", "sliding-window-cucb")
+#: Policies by which the engines of every class of matroids are met. The kernels of others are the same for all classes,
+#: but for those that draw random bases by pools or by an engine.
+_BY_CLASS = ("cucb", "faster-cucb", "cts")
+_ONCE_MORE = (("laminar", "random"), ("laminar", "epsilon-greedy"))
 
 
 def lessons() -> Iterator[tuple[str, Lesson]]:
@@ -127,7 +129,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
     yield "bases", _bases
     for kind, matroid in _matroids().items():
         for name, entry in POLICIES.items():
-            if kind != "uniform" and name in _ANY_CLASS:
+            if kind != "uniform" and name not in _BY_CLASS and (kind, name) not in _ONCE_MORE:
                 continue
             stairs = "clock" in entry.options and kind in ("graphic", "transversal", "linear")
             # Where a clock with stairs is much faster, simulations are about that one.

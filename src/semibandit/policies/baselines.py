@@ -340,7 +340,7 @@ class Oracle(CountingPolicy):
         return KnownRounds(self._recs)
 
     def _engine_state(self) -> Any:
-        return getattr(self._engine, "_state", None)
+        return getattr(self._engine, "any", None)
 
     def select(self, exclude: Any = None) -> IntArray:
         """The best base of the given means, ascending ids; avoids the arms in `exclude`."""

@@ -15,7 +15,7 @@ from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import fill_uniforms, next_uniform
 from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.base import Engine, bytes_of
-from semibandit.engines.kernels import engine_select, engine_touch_all
+from semibandit.engines.kernels import AnyEngine, engine_select, engine_touch_all
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid, Partition, Uniform
@@ -112,6 +112,9 @@ def _draw_by_weights(engine, rng, out):
     return engine_select(engine, 0.0, out)
 
 
+implement(draw_base, AnyEngine, _draw_by_weights)
+
+
 @inline_kernel
 def _draw_entry(draws, rng, out):
     return draw_base(draws, rng, out)
@@ -137,9 +140,7 @@ class RandomBase:
             self._engine = resolve_engine(matroid)
             self._engine._recs[:, ALPHA] = 0.0
             self._engine.touch_all()
-            self.draws = getattr(self._engine, "_state", None)
-            if self.draws is not None:
-                implement(draw_base, type(self.draws), _draw_by_weights)
+            self.draws = getattr(self._engine, "any", None)
         self._handle = None if self.draws is None else make_handle(self.draws)
 
     def _new_pools(self, matroid: Matroid) -> Pools:

@@ -171,7 +171,7 @@ class CTS(Randomness, CountingPolicy):
         return GroupedRounds(low, high - low, *parts)
 
     def _engine_state(self) -> Any:
-        return NoEngine(self._recs) if self._groups is not None else getattr(self._engine, "_state", None)
+        return NoEngine(self._recs) if self._groups is not None else getattr(self._engine, "any", None)
 
     # -- rounds ------------------------------------------------------------------------------------------
 
