@@ -17,6 +17,7 @@ ROOMS = [
     "arms",
     "text",
     "machine",
+    "locking",
     "compiled",
     "checks",
     "presence",

@@ -23,11 +23,12 @@ from semibandit.engines.kernels import (
     touch_entry,
 )
 from semibandit.errors import ClockError, ParameterError
+from semibandit.locking import Guarded, NotCopied, unguarded
 from semibandit.matroids import Matroid
 from semibandit.presence import Presence
 
 
-class Engine(ABC):
+class Engine(NotCopied, Guarded, ABC):
     """A maximum-weight base of `matroid` under weights ``alpha + lam * beta``, kept while they change.
 
     Weights live in the arm records (`semibandit.arms`), which a policy shares with its engine: whoever
@@ -210,8 +211,10 @@ class CompiledEngine(Engine):
         n = self._enter_select(self._handle, lam, out)
         return out if n == out.shape[0] else out[:n].copy()
 
+    @unguarded
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(_observe.entry(self._any_handle, arms, rewards, low, high))
+        with self._lock:
+            return int(_observe.entry(self._any_handle, arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         by_handle(remove_entry, type(self._state))(self._handle, ids)

@@ -24,6 +24,7 @@ from semibandit.checks import (
 from semibandit.compiled.handle import Floats1, Ints1, Whole, Word
 from semibandit.environments.draw import uniforms
 from semibandit.errors import ParameterError
+from semibandit.locking import Guarded
 from semibandit.matroids import Matroid
 
 
@@ -39,7 +40,7 @@ class EnvironmentState(NamedTuple):
     pulls: Ints1
 
 
-class Environment(ABC):
+class Environment(Guarded, ABC):
     """A world in which each arm of a matroid has a reward distribution with a known mean.
 
     A subclass passes the exact means to `__init__` and implements `_draw(arms, t)`. Drawing its randomness

@@ -12,6 +12,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.errors import ArmError, ParameterError
+from semibandit.locking import Guarded, NotCopied
 from semibandit.matroids import Matroid
 from semibandit.paper.directions import direction_of, direction_slopes
 from semibandit.paper.hitting_set import SLOPE, HittingSet, query_slope
@@ -26,7 +27,7 @@ MAX_BYTES = 2 << 30
 LAZY_INSTANCES = 16
 
 
-class InnerProductBase:
+class InnerProductBase(NotCopied, Guarded):
     """A (1+epsilon)-approximate maximum-weight base for any query, while features change (Theorem dynamic).
 
     Arm k has a feature (alpha_k, beta_k) and weighs <feature, query> = q1 alpha_k + q2 beta_k.

@@ -11,19 +11,24 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms, as_range, as_rewards, as_seed
 from semibandit.errors import ParameterError
+from semibandit.locking import Guarded, unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.rounds import CompiledRounds
 
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
 SAVERS: list[Callable[[Policy, Any], None]] = []
+PICKLERS: list[Callable[[Policy], Any]] = []
 
 
-class Policy(ABC):
+class Policy(Guarded, ABC):
     """Chooses a base of `matroid` each round and learns from the rewards of the arms it is told about.
 
     The whole contract is `select` and `update`. Feedback may come late, in parts, in batches, in any order, or
     never: `update` may name any arms at any time, and an arm named several times counts each time.
     `t` is the number of calls of `select` so far.
+
+    Threads may share a policy: calls are serialised (`semibandit.locking`), at 0.1 us each. After a fork the child has a
+    whole policy of its own.
 
     Constructors take the matroid and then keywords only, the last of which is `seed`: an integer in 0 .. 2^64 - 1 from
     which all randomness of the policy follows. Policies that draw nothing take it too and ignore it.
@@ -43,6 +48,7 @@ class Policy(ABC):
         self._t = 0
 
     @property
+    @unguarded
     def t(self) -> int:
         """Number of rounds selected so far."""
         return self._t
@@ -51,6 +57,7 @@ class Policy(ABC):
     def select(self, exclude: Any = None) -> IntArray:
         """The base to play now, ascending arm ids; avoids the arms in `exclude`."""
 
+    @unguarded
     def update(self, arms: Any, rewards: Any) -> None:
         """Count one reward for each named arm. Validates everything first; a rejected call changes nothing."""
         if type(arms) is not np.ndarray or arms.dtype != np.int64 or arms.ndim != 1 or not arms.flags.carray:
@@ -62,7 +69,8 @@ class Policy(ABC):
             or not rewards.flags.carray
         ):
             rewards = as_rewards(rewards, len(arms))
-        self._update(arms, rewards)
+        with self._lock:
+            self._update(arms, rewards)
 
     @abstractmethod
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
@@ -88,6 +96,17 @@ class Policy(ABC):
         other._set_state(self._state())
         return other
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # As a file would hold it: what is inside has addresses, which mean nothing elsewhere.
+        return PICKLERS[-1](self)
+
+    def __copy__(self) -> Self:
+        return self.clone()
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.clone()
+
+    @unguarded
     def save(self, path: Any) -> None:
         """Write the policy to a file from which `semibandit.load` makes one that goes on exactly as this one would.
 

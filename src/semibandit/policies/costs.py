@@ -26,6 +26,7 @@ from semibandit.checks import explain
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
+from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 from semibandit.policies.rounds import CompiledRounds
@@ -57,6 +58,7 @@ class CostPolicy(Policy):
     def __init__(self, matroid: Matroid, policy: Policy) -> None:
         super().__init__(matroid, reward_range=policy.reward_range, seed=policy.seed)
         self.inner = policy.clone()
+        self._lock = self.inner._lock
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -64,6 +66,7 @@ class CostPolicy(Policy):
         return self.inner.name
 
     @property
+    @unguarded
     def t(self) -> int:
         """Number of rounds selected so far."""
         return self.inner.t
@@ -174,6 +177,7 @@ class CostEnvironment(Environment):
     def reset(self, seed: SupportsIndex | None = None) -> None:
         super().reset(seed)
         self._inner = copy.copy(self._inner)
+        self._inner._lock = self._lock
         self._inner._pulls = self._pulls
         self._inner.reset(int(self._seed))
         self._inner._pulls = self._pulls

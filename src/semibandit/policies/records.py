@@ -15,6 +15,7 @@ from semibandit.engines.base import Engine
 from semibandit.engines.clock import CURRENT, tick
 from semibandit.engines.kernels import any_engine
 from semibandit.errors import FileError, ParameterError
+from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 from semibandit.policies.rounds import ASK, ClockRounds, CompiledRounds, NoEngine, hand_on, new_touches
@@ -136,15 +137,17 @@ class EnginePolicy(RecordPolicy):
         """Name of the engine in use."""
         return self._engine.name
 
+    @unguarded
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         if exclude is not None:
             exclude = as_arms(exclude, self.n_arms, "exclude")
-        t = self._t + 1
-        lam = self._query(t)
-        self._engine._lam = lam
-        arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
-        self._t = t
+        with self._lock:
+            t = self._t + 1
+            lam = self._query(t)
+            self._engine._lam = lam
+            arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
+            self._t = t
         return arms
 
     def _query(self, t: int) -> float:

@@ -175,7 +175,11 @@ class CompiledRun:
         self._run = by_handle(run_rounds, *kinds).entry
 
     def play(self, n: int, log: IntArray | None = None) -> None:
-        """Play `n` rounds; rows of `log`, if there are any, become the arms played."""
+        """Play `n` rounds; rows of `log`, if there are any, become the arms played. Other threads wait."""
+        with self.policy._lock, self.env._lock:
+            self._play(n, log)
+
+    def _play(self, n: int, log: IntArray | None) -> None:
         policy, log = self.policy, self._no_log if log is None else log
         done = stuck = 0
         while True:

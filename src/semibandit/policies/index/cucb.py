@@ -12,6 +12,7 @@ from semibandit.checks import as_number, explain, one_of
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.clock import new_clock, stair_at_least, tick
 from semibandit.errors import ClockError, ParameterError
+from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind
@@ -131,16 +132,21 @@ class CUCB(ClockPolicy):
     def compiled_rounds(self) -> CompiledRounds | None:
         return super().compiled_rounds() if self.schedule is None else None
 
+    @unguarded
     def select(self, exclude: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        if exclude is None and self._plain:
-            # Straight to the two kernels: every call in between costs more than it does once the caches are full.
-            t = self._t + 1
-            engine = self._engine
-            engine._lam = lam = self._tick(self._clock, t)
-            arms = engine._select(lam)
-            self._t = t
-            return arms
+        with self._lock:
+            if exclude is None and self._plain:
+                # Straight to the two kernels: every call in between costs more than it does once the caches are full.
+                t = self._t + 1
+                engine = self._engine
+                engine._lam = lam = self._tick(self._clock, t)
+                arms = engine._select(lam)
+                self._t = t
+                return arms
+            return self._select_otherwise(exclude)
+
+    def _select_otherwise(self, exclude: Any) -> IntArray:
         if exclude is None and self.schedule is None and self._index is not None and self._whole is not None:
             arms = self._play(self._t + 1)
             self._played_until(self._t + 1)
