@@ -45,6 +45,9 @@ _EXPORTS: dict[str, str] = {
     "MissingExtraError": "semibandit.errors",
     "FileError": "semibandit.errors",
     "load": "semibandit.policies.files",
+    "Decision": "semibandit.policies.decisions",
+    "beta_prior": "semibandit.policies.prior",
+    "fit_prior": "semibandit.policies.prior",
     "minimize": "semibandit.policies.costs",
 }
 

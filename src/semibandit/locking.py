@@ -1,8 +1,8 @@
 """Objects that threads may share: public calls are serialised, one lock an object.
 
 Kernels run without Python's own lock, and two of them that change one state at once would destroy it. So every public
-method and property of a `Guarded` class holds the object's lock while it runs, subclasses of users included; nothing has
-to be written for that. Calls that are made very often lock by themselves, which is 0.1 us faster, and say so with
+method and property of a `Guarded` class holds the object's lock while it runs, subclasses of users included; nothing
+has to be written for that. Calls that are made very often lock by themselves, which is 0.1 us faster, and say so with
 `unguarded`. An object may call its own methods: the lock is one that its holder may take again.
 
 A process that forks first waits for calls that are under way, so that the child finds every object whole and unlocked.
@@ -111,7 +111,7 @@ class Guarded:
             if name.startswith("_"):
                 continue
             if isinstance(value, property):
-                parts = [_guard(part) for part in (value.fget, value.fset, value.fdel)]
-                setattr(cls, name, property(*parts, doc=value.__doc__))
+                get, put, drop = (_guard(part) for part in (value.fget, value.fset, value.fdel))
+                setattr(cls, name, property(get, put, drop, value.__doc__))
             elif isinstance(value, FunctionType):
                 setattr(cls, name, _guard(value))

@@ -57,7 +57,7 @@ def together(*tasks: Callable[[], Any], seconds: float = 60.0) -> None:
 
 
 def small_matroid(kind: str, n_arms: int) -> Any:
-    return random_environment("bernoulli", kind, n_arms, 5, seed=0).matroid
+    return random_environment("bernoulli", kind, n_arms, 12, seed=0).matroid
 
 
 def policy_of(name: str, kind: str, n_arms: int = 60) -> Any:

@@ -37,6 +37,9 @@ def _play(policy: Any, rounds: int = 4) -> None:
     for _ in range(rounds):
         arms = policy.select()
         policy.update(arms, rng.random(len(arms)))
+    first, second = policy.decide(count=2)
+    policy.learn(first, np.full(len(first.arms), 0.5))
+    policy.drop(second)
     few = np.array([0, 3, 3])
     policy.update(few, np.array([0.5, 1.0, 0.25]))
     policy.select(exclude=[int(few[0])])

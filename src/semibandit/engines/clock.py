@@ -15,13 +15,15 @@ import numpy as np
 from semibandit.arms import FloatArray
 from semibandit.compiled.jit import kernel
 
-# Entries of a clock. CURRENT: lam of the last call; STEPS: how often a staircase has gone up.
-SCALE, ETA, CURRENT, STEPS = 0, 1, 2, 3
+# Entries of a clock. CURRENT: lam of the last call; STEPS: how often a staircase has gone up; AHEAD: what is added to
+# the logarithm of the round.
+SCALE, ETA, CURRENT, STEPS, AHEAD = range(5)
+N_CLOCK = 5
 
 
-def new_clock(scale: float, eta: float = 0.0) -> FloatArray:
-    """State of the clock ``lam_t = sqrt(scale * log t)``; with ``eta > 0`` rounded up to powers of 1 + eta."""
-    return np.array([scale, eta, 0.0, 0.0])
+def new_clock(scale: float, eta: float = 0.0, ahead: float = 0.0) -> FloatArray:
+    """State of the clock ``sqrt(scale * (log t + ahead))``; with ``eta > 0`` rounded up to powers of 1 + eta."""
+    return np.array([scale, eta, 0.0, 0.0, ahead])
 
 
 @kernel
@@ -45,9 +47,9 @@ def tick(clock, t):
     """lam of round t (from 1), never below that of an earlier call. Changes `clock`. O(1).
 
     With eta > 0 (docs/theory.md, D) the answer is the smallest power of (1 + eta) that is at least
-    sqrt(scale * log t): CUCB with a confidence width at most (1 + eta) too wide.
+    sqrt(scale * (log t + ahead)): CUCB with a confidence width at most (1 + eta) too wide.
     """
-    lam = math.sqrt(clock[SCALE] * math.log(float(t)))
+    lam = math.sqrt(clock[SCALE] * (math.log(float(t)) + clock[AHEAD]))
     if lam > clock[CURRENT]:
         if clock[ETA] > 0.0:
             lam = stair_at_least(lam, clock[ETA])

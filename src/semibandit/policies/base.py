@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_arms, as_range, as_rewards, as_seed
-from semibandit.errors import ParameterError
+from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole
+from semibandit.errors import ArmError, ParameterError
 from semibandit.locking import Guarded, unguarded
 from semibandit.matroids import Matroid
+from semibandit.policies.decisions import Decision, Waiting
 from semibandit.policies.rounds import CompiledRounds
 
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
@@ -27,8 +29,8 @@ class Policy(Guarded, ABC):
     never: `update` may name any arms at any time, and an arm named several times counts each time.
     `t` is the number of calls of `select` so far.
 
-    Threads may share a policy: calls are serialised (`semibandit.locking`), at 0.1 us each. After a fork the child has a
-    whole policy of its own.
+    Threads may share a policy: calls are serialised (`semibandit.locking`), at 0.1 us each. After a fork the child has
+    a whole policy of its own.
 
     Constructors take the matroid and then keywords only, the last of which is `seed`: an integer in 0 .. 2^64 - 1 from
     which all randomness of the policy follows. Policies that draw nothing take it too and ignore it.
@@ -72,6 +74,87 @@ class Policy(Guarded, ABC):
         with self._lock:
             self._update(arms, rewards)
 
+    # -- decisions whose feedback comes later ------------------------------------------------------------
+
+    @cached_property
+    def _decisions(self) -> Waiting:
+        return Waiting()
+
+    @overload
+    def decide(self, *, exclude: Any = None, count: None = None) -> Decision: ...
+
+    @overload
+    def decide(self, *, exclude: Any = None, count: int) -> list[Decision]: ...
+
+    def decide(self, *, exclude: Any = None, count: int | None = None) -> Decision | list[Decision]:
+        """`select` for feedback that comes later: a `Decision` to hand to `learn` with its rewards.
+
+        Plays that wait count in the confidence width (`policies.decisions`), so decisions made before any feedback
+        spread over the arms; `count` of them at once give a list. O(D) besides `select`, and O(K) the first time.
+
+        >>> import semibandit as sb
+        >>> policy = sb.CUCB(sb.Uniform(n_arms=6, rank=2))
+        >>> first, second = policy.decide(count=2)
+        >>> first.arms.tolist(), second.arms.tolist()
+        ([0, 1], [2, 3])
+        >>> policy.learn(second, [1.0, 0.0])
+        >>> policy.waiting, policy.counts.tolist()
+        (1, [0, 0, 1, 1, 0, 0])
+        """
+        if count is None:
+            return self._decide(exclude)
+        return [self._decide(exclude) for _ in range(as_whole(count, "count", 1, "a number of decisions"))]
+
+    def _decide(self, exclude: Any) -> Decision:
+        arms = self.select() if exclude is None else self.select(exclude)
+        scores = self.scores(arms)
+        self._wait(arms, 1)
+        return Decision(self._decisions.add(arms), arms, scores)
+
+    def learn(self, decision: Decision | int, rewards: Any, arms: Any = None) -> None:
+        """Count the rewards of a decision, given itself or its id, and end its waiting. O(D) besides `update`.
+
+        `arms`: those of its arms that `rewards` are of, if not all of them; of the others nothing will be learnt. A
+        rejected call changes nothing.
+        """
+        number, played = self._decisions.arms_of(decision)
+        ids = played if arms is None else as_arms(arms, self.n_arms)
+        if arms is not None and not np.isin(ids, played).all():
+            raise ArmError(f"decision {number} did not play all of the arms {ids.tolist()}")
+        self.update(ids, rewards)
+        self._decisions.settle(number)
+        self._wait(played, -1)
+
+    def drop(self, decision: Decision | int) -> None:
+        """The feedback of a decision is lost: it waits no longer, and nothing is learnt. O(D)."""
+        number, played = self._decisions.arms_of(decision)
+        self._decisions.settle(number)
+        self._wait(played, -1)
+
+    @property
+    def waiting(self) -> int:
+        """How many decisions wait for their feedback."""
+        return len(self._decisions)
+
+    def scores(self, arms: Any) -> FloatArray:
+        """What the policy made of these arms in its last round: the index, or the mean where it has none. O(len(arms)).
+
+        +inf, or NaN, for an arm of which nothing is known.
+        """
+        return self._scores(as_arms(arms, self.n_arms))
+
+    def _scores(self, arms: IntArray) -> FloatArray:
+        return self.means[arms]
+
+    def _wait(self, arms: IntArray, change: int) -> None:
+        """`change` more plays of each of these arms wait for feedback. Policies that draw at random need not care."""
+
+    def _take_decisions(self, other: Waiting) -> None:
+        """Let the decisions of `other` wait here, where none does."""
+        self.__dict__["_decisions"] = other
+        for arms in other._arms.values():
+            self._wait(arms, 1)
+
     @abstractmethod
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         """`update` with an int64 and a float64 vector of one length; ids and values still to be checked."""
@@ -94,6 +177,7 @@ class Policy(Guarded, ABC):
         """An independent copy that goes on exactly as this one would. O(K)."""
         other = type(self)(self.matroid, **self._arguments())
         other._set_state(self._state())
+        other._take_decisions(Waiting.from_state(self._decisions.state(), self.n_arms))
         return other
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -29,6 +29,7 @@ from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
+from semibandit.policies.decisions import Waiting
 from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
@@ -82,6 +83,13 @@ class CostPolicy(Policy):
         # Rounding may miss the end of the range by a hair.
         self.inner._update(arms, np.clip((low + high) - rewards, low, high))
 
+    def _wait(self, arms: IntArray, change: int) -> None:
+        self.inner._wait(arms, change)
+
+    def _scores(self, arms: IntArray) -> FloatArray:
+        low, high = self.reward_range
+        return np.asarray((low + high) - self.inner._scores(arms))
+
     def compiled_rounds(self) -> CompiledRounds | None:
         return self.inner.compiled_rounds()
 
@@ -119,7 +127,9 @@ class CostPolicy(Policy):
         return np.asarray((low + high) - self.inner.means)
 
     def clone(self) -> CostPolicy:
-        return CostPolicy(self.matroid, self.inner)
+        other = CostPolicy(self.matroid, self.inner)
+        other._take_decisions(Waiting.from_state(self._decisions.state(), self.n_arms))
+        return other
 
     def describe(self) -> dict[str, Any]:
         return {**self.inner.describe(), "objective": "min"}

@@ -39,6 +39,7 @@ from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import PICKLERS, SAVERS, Policy
 from semibandit.policies.catalogue import policy_class
 from semibandit.policies.costs import CostPolicy, minimize
+from semibandit.policies.decisions import Waiting
 
 MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
 VERSION = 2
@@ -78,7 +79,7 @@ def from_bytes(raw: bytes) -> Policy:
 
 def _snapshot(policy: Policy) -> tuple[dict[str, Any], Arrays]:
     """All there is to write, as it is between two calls of other threads."""
-    costs = isinstance(policy, CostPolicy)
+    costs, outer = isinstance(policy, CostPolicy), policy
     if isinstance(policy, CostPolicy):
         policy = policy.inner
     name = type(policy).__name__
@@ -103,6 +104,7 @@ def _snapshot(policy: Policy) -> tuple[dict[str, Any], Arrays]:
             "arguments": _plain(arguments, "arguments", arrays),
         }
         unchanging = set(arrays)
+        about["decisions"] = _plain(outer._decisions.state(), "decisions", arrays)
         about["state"] = _plain(policy._state(), "state", arrays)
         # Policies give the arrays themselves, which the next call changes.
         arrays = {key: array if key in unchanging else array.copy() for key, array in arrays.items()}
@@ -147,6 +149,7 @@ def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
         policy._set_state(_rich(about["state"], arrays))
         if about["minimize"] is True:
             policy = minimize(policy)
+        policy._take_decisions(Waiting.from_state(_rich(about["decisions"], arrays), policy.n_arms))
     except FileError as error:
         raise FileError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None
     except _MAKES_NO_SENSE as error:
@@ -226,7 +229,7 @@ def _chunks(about: dict[str, Any], arrays: Arrays) -> Iterator[Any]:
     text = json.dumps({**about, "arrays": listed}, allow_nan=False).encode()
     text += b" " * (-(_HEAD.size + len(text)) % _LINE)
     digest = hashlib.blake2b(digest_size=_DIGEST)
-    parts = [_HEAD.pack(MAGIC, VERSION, 0, len(text)), text]
+    parts: list[Any] = [_HEAD.pack(MAGIC, VERSION, 0, len(text)), text]
     for data in stored:
         parts += [data.data.cast("B") if data.size else b"", b"\0" * (-data.nbytes % _LINE)]
     for part in parts:

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_seed, explain
 from semibandit.compiled.random import new_state
-from semibandit.engines.base import Engine
-from semibandit.engines.clock import CURRENT, tick
+from semibandit.engines.base import CompiledEngine, Engine
+from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.engines.kernels import any_engine
 from semibandit.errors import FileError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
+from semibandit.policies.decisions import room_for, wait_in_records
+from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, ClockRounds, CompiledRounds, NoEngine, hand_on, new_touches
 from semibandit.policies.state import array_of, number_of, whole_of
 from semibandit.presence import Presence
@@ -31,10 +33,17 @@ class RecordPolicy(Policy):
     """
 
     _own: Any
+    _prior: Prior | None = None
 
     def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         self.records = new_records(self.n_arms)
+
+    def _believe(self, prior: Any) -> None:
+        """Let the records be those of arms of which `prior` is believed. Before there is an engine. O(K)."""
+        self._prior = as_prior(prior, self.n_arms, self.reward_range)
+        if self._prior is not None:
+            self._prior.write(self._recs)
 
     @property
     def _recs(self) -> FloatArray:
@@ -101,13 +110,17 @@ class RecordPolicy(Policy):
 
     @property
     def counts(self) -> IntArray:
-        return self.records["count"].astype(np.int64)
+        count = self.records["count"]
+        return np.rint(count if self._prior is None else count - self._prior.strength).astype(np.int64)
 
     @property
     def means(self) -> FloatArray:
-        count = self.records["count"]
+        count, total = self.records["count"], self.records["total"]
+        if self._prior is not None:
+            count = np.rint(count - self._prior.strength)
+            total = total - self._prior.mean * self._prior.strength
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, self.records["total"] / count, np.nan)
+            return np.where(count > 0, total / count, np.nan)
 
     def _arguments(self) -> dict[str, Any]:
         return {"reward_range": self.reward_range, "seed": self.seed}
@@ -170,6 +183,11 @@ class EnginePolicy(RecordPolicy):
         """What the engine was asked at in the last round."""
         raise NotImplementedError
 
+    def _scores(self, arms: IntArray) -> FloatArray:
+        recs = self._engine._recs
+        with np.errstate(invalid="ignore"):
+            return recs[arms, ALPHA] + self._engine.lam * recs[arms, BETA]
+
     def _played_until(self, t: int) -> None:
         self._t = t
         self._engine._lam = self._last_query()
@@ -189,6 +207,9 @@ class EnginePolicy(RecordPolicy):
                 f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
             )
         records = new_records(matroid.n_arms)
+        if self._prior is not None:
+            self._prior = self._prior.grown(matroid.n_arms)
+            self._prior.write(flat(records).reshape(-1, 4), self.n_arms)
         records[: self.n_arms] = self.records
         return records
 
@@ -218,6 +239,7 @@ class ClockPolicy(EnginePolicy):
     """A policy that asks its engine at the width of `_clock` and learns means: ``mean + lam / sqrt(N)``."""
 
     _clock: FloatArray
+    _plays_waiting: IntArray | None = None
 
     def _make_own(self) -> Any:
         return ClockRounds(self._clock)
@@ -230,6 +252,19 @@ class ClockPolicy(EnginePolicy):
         code = self._engine.observe(arms, rewards, *self.reward_range)
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+        if self._plays_waiting is not None:
+            self._wait(arms, 0)
+
+    def _wait(self, arms: IntArray, change: int) -> None:
+        """In the width of the index: ``mean + lam / sqrt(N + plays that wait)``."""
+        self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
+        engine, high = self._engine, self.reward_range[1]
+        if isinstance(engine, CompiledEngine):
+            wait_in_records.entry(engine._any_handle, self._plays_waiting, arms, change, high)
+            return
+        touches = self._aside
+        wait_in_records.entry(touches.engine_handle, self._plays_waiting, arms, change, high)
+        self._hand_on()
 
     def _last_query(self) -> float:
         return float(self._clock[CURRENT])
@@ -243,7 +278,7 @@ class ClockPolicy(EnginePolicy):
         return {**super()._state(), "clock": self._clock}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        self._clock[:] = array_of(state, "clock", np.float64, N_CLOCK)
         super()._set_state(state)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,15 @@ from semibandit.errors import ClockError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
-from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind
+from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
 
 CLOCKS = ("exact", "staircase", "auto")
+EXPLORATIONS = ("theorem", "practical")
+
+# The factor of the paper's Theorem 5.1.
+THEOREM = 1.5
 
 # With no more arms than this, going through them is cheaper than what a staircase saves.
 FEW_ARMS = 100
@@ -44,8 +49,10 @@ class CUCB(ClockPolicy):
     reward_range
         Bounds (a, b) of every reward.
     exploration
-        The factor 1.5 of the paper's Theorem 5.1 under the root; 0.5 gives the radius sqrt(log t / (2N)) of
-        Wang and Chen (2018) for rewards in [0, 1].
+        ``"theorem"``: the factor 1.5 of the paper's Theorem 5.1 under the root. 0.5 gives the radius
+        sqrt(log t / (2N)) of Wang and Chen (2018) for rewards in [0, 1]. ``"practical"``: the index is
+        ``mean + sqrt(2 V (log t + log(K / D)) / N)``, where V is the variance that the prior's mean allows a reward, or
+        (b-a)^2 / 4 without a prior; no theorem, but what to begin with where rewards are rare (docs/which-policy.md).
     clock
         ``"exact"``: log t itself. ``"staircase"``: the width is rounded up to the next power of ``1 + step``, so
         that between two steps only played arms change weight; at most ``1 + step`` too wide. ``"auto"`` takes the
@@ -60,6 +67,10 @@ class CUCB(ClockPolicy):
     index
         ``"ucb"``, or ``"ucb-v"``: ``mean + sqrt(2 V L / N) + 3 (b-a) L / N`` with the empirical variance V and
         L = exploration log t (Audibert, Munos and Szepesvari 2009).
+    prior
+        ``(mean, strength)``: what is believed of arms before they are played, worth `strength` plays; one number each
+        or one per arm (`beta_prior`, `fit_prior`). N and the mean of the index then count the prior, so an arm never
+        played is not tried at all costs. None: an arm never played comes first.
     clip
         Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
     seed
@@ -89,20 +100,23 @@ class CUCB(ClockPolicy):
         matroid: Matroid,
         *,
         reward_range: Any = (0.0, 1.0),
-        exploration: float = 1.5,
+        exploration: float | str = 1.5,
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
         schedule: Callable[[int], float] | None = None,
         index: str = "ucb",
         clip: bool = False,
+        prior: Any = None,
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         kind = index_kind(index, clip)
         if schedule is not None and not callable(schedule):
             raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
-        self.exploration = as_number(exploration, "exploration", 0.0)
+        self._believe(prior)
+        self._asked_exploration = exploration
+        self.exploration, ahead = self._choose_exploration(exploration)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self.schedule = schedule
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
@@ -111,13 +125,23 @@ class CUCB(ClockPolicy):
         self.clock = self._choose_clock(clock, engine, kind)
         low, high = self.reward_range
         self._clock = new_clock(
-            self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0
+            self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0, ahead
         )
         self._index = None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock)
         self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
         self._plain = schedule is None and self._index is None and type(self)._query is CUCB._query
         self._tick = tick.entry
         self._open()
+
+    def _choose_exploration(self, exploration: float | str) -> tuple[float, float]:
+        """The factor under the root, and what is added to log t."""
+        if isinstance(exploration, str):
+            one_of(exploration, "exploration", EXPLORATIONS)
+        if exploration == "practical":
+            low, high = self.reward_range
+            unit = 0.25 if self._prior is None else self._prior.variance(low, high) / (high - low) ** 2
+            return 2.0 * unit, math.log(self.n_arms / max(1, self.matroid.rank))
+        return as_number(THEOREM if exploration == "theorem" else exploration, "exploration", 0.0), 0.0
 
     def _choose_clock(self, clock: str, engine: str, kind: int) -> str:
         if clock != "auto":
@@ -176,6 +200,14 @@ class CUCB(ClockPolicy):
         code = self._engine.observe(arms, rewards, low, high)
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+        if self._plays_waiting is not None:
+            self._wait(arms, 0)
+
+    def _wait(self, arms: IntArray, change: int) -> None:
+        if self._index is None:
+            super()._wait(arms, change)
+        else:
+            wait_in_index(self, arms, change)
 
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query
@@ -210,13 +242,14 @@ class CUCB(ClockPolicy):
     def _arguments(self) -> dict[str, Any]:
         return {
             **super()._arguments(),
-            "exploration": self.exploration,
+            "exploration": self._asked_exploration,
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
             "schedule": self.schedule,
             "index": self.index,
             "clip": self.clip,
+            "prior": None if self._prior is None else self._prior.as_argument(),
         }
 
     def _state(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import flat
+from semibandit.arms import IntArray, flat
 from semibandit.checks import as_whole, one_of
 from semibandit.engines import ENGINES, make_engine
 from semibandit.engines.base import Engine
@@ -153,6 +153,9 @@ class FasterCUCB(ClockPolicy):
             if not 0.0 < lower <= high:
                 raise ParameterError(f"alpha_lb must lie in (0, {high}], got {alpha_lb}")
         return (lower, high), (1.0 / math.sqrt(self.horizon), 1.0)
+
+    def _wait(self, arms: IntArray, change: int) -> None:
+        """Plays that wait leave the features as they are: rounding is for those that were seen."""
 
     def _make_engine(self, engine: str) -> tuple[Engine, str]:
         if engine == "dynamic" or (engine == "auto" and self.method == "cells"):

@@ -9,11 +9,11 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_number, one_of
 from semibandit.engines import make_engine
-from semibandit.engines.clock import new_clock
+from semibandit.engines.clock import N_CLOCK, new_clock
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
-from semibandit.policies.index.nonlinear import KL, NonlinearIndex
+from semibandit.policies.index.nonlinear import KL, NonlinearIndex, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
 
@@ -74,9 +74,11 @@ class KLOSM(EnginePolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        prior: Any = None,
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self._believe(prior)
         self.loglog = as_number(loglog, "loglog", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
@@ -98,6 +100,9 @@ class KLOSM(EnginePolicy):
         arms = self._play(self._t + 1)
         self._played_until(self._t + 1)
         return arms
+
+    def _wait(self, arms: IntArray, change: int) -> None:
+        wait_in_index(self, arms, change)
 
     def _last_query(self) -> float:
         return self._index.query
@@ -127,13 +132,14 @@ class KLOSM(EnginePolicy):
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
+            "prior": None if self._prior is None else self._prior.as_argument(),
         }
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), **self._index.state(), "clock": self._clock}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        self._clock[:] = array_of(state, "clock", np.float64, N_CLOCK)
         self._index.set_state(state)
         super()._set_state(state)
 

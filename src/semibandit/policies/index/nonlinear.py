@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray
+from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Ints1, Number, Whole, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import bytes_of
-from semibandit.engines.clock import CURRENT, ETA, SCALE, stair_at_least, tick
-from semibandit.engines.kernels import engine_select, engine_touch, engine_touch_all
+from semibandit.engines.clock import AHEAD, CURRENT, ETA, SCALE, stair_at_least, tick
+from semibandit.engines.kernels import engine_select, engine_touch, engine_touch_all, engine_touch_many
 from semibandit.errors import ParameterError
+from semibandit.policies.decisions import room_for
 from semibandit.policies.rounds import CompiledRounds, implement_rounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
@@ -44,12 +45,16 @@ _NEWTON = 60
 # left aside at most.
 _AHEAD, _TRIES, _KEEP, _MOST_ASIDE = 16, 8, 2, 64
 
+# How many arms are remembered while all indices are written; a power of two.
+_ALIKE = 256
+
 
 class IndexRounds(NamedTuple):
     """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
 
-    `squares`: sums of squared rewards, for UCB-V only. The rest is empty under a staircase: `bound`, the index at the
-    level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else -1);
+    `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
+    long as none ever did. `alike`, `unit`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
+    at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else -1);
     the arms with such a weight, listed in no order.
     """
 
@@ -58,6 +63,9 @@ class IndexRounds(NamedTuple):
     high: Number
     clock: Floats1
     squares: Floats1
+    waiting: Ints1
+    alike: Ints1
+    unit: Number
     bound: Floats1
     exact_at: Floats1
     listed: Ints1
@@ -95,15 +103,16 @@ def kl_upper(p, d):
 @inline_kernel
 def _index_of(own, recs, arm, level):
     """The index of an arm at `level`: lam of CUCB's clock, or the right-hand side of the condition on N kl for KL."""
-    n = recs[arm, COUNT]
+    seen = recs[arm, COUNT]
+    n = seen + own.waiting[arm] if own.waiting.shape[0] else seen
     if n <= 0.0:
         return np.inf
-    mean = recs[arm, TOTAL] / n
+    mean = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
     if own.kind == CLIPPED:
         return min(own.high, mean + level / math.sqrt(n))
     span = own.high - own.low
     if own.kind == UCB_V:
-        variance = max(0.0, own.squares[arm] / n - mean * mean)
+        variance = max(0.0, own.squares[arm] / seen - mean * mean) if seen > 0.0 else 0.25 * span * span
         lam = level / span
         return mean + lam * math.sqrt(2.0 * variance / n) + 3.0 * span * lam * lam / n
     p = min(1.0, max(0.0, (mean - own.low) / span))
@@ -115,7 +124,7 @@ def _exact_level(own, t):
     """The level of round t without any stairs. O(1)."""
     log = math.log(float(t))
     if own.kind != KL:
-        return math.sqrt(own.clock[SCALE] * log)
+        return math.sqrt(own.clock[SCALE] * (log + own.clock[AHEAD]))
     return log + own.clock[SCALE] * math.log(max(1.0, log))
 
 
@@ -137,7 +146,8 @@ def _level_of_round(own, t):
 def _know_the_same(own, recs, arm, other):
     """Whether two arms have the same index at any level, because all that it is made of is the same."""
     same = recs[arm, COUNT] == recs[other, COUNT] and recs[arm, TOTAL] == recs[other, TOTAL]
-    return same and (own.squares.shape[0] == 0 or own.squares[arm] == own.squares[other])
+    same = same and (own.squares.shape[0] == 0 or own.squares[arm] == own.squares[other])
+    return same and (own.waiting.shape[0] == 0 or own.waiting[arm] == own.waiting[other])
 
 
 @kernel
@@ -149,17 +159,18 @@ def write_indices(own, engine, level):
     """
     if own.meta[WHAT] != INDICES or own.now[LEVEL] != level:
         recs = engine.recs
-        # Many arms may know the same (a play each, rewards of 0 or 1): the last two indices are remembered.
-        last = before = -1
+        # Of many arms the same may be known (few plays, rewards of 0 or 1): arms with a computed index are remembered.
+        alike = own.alike
+        alike[:] = -1
         for arm in range(recs.shape[0]):
-            if last >= 0 and _know_the_same(own, recs, arm, last):
-                recs[arm, ALPHA] = recs[last, ALPHA]
-            elif before >= 0 and _know_the_same(own, recs, arm, before):
-                recs[arm, ALPHA] = recs[before, ALPHA]
-                last, before = before, last
+            n = recs[arm, COUNT]
+            place = (np.int64(n) * 37 + np.int64((recs[arm, TOTAL] - n * own.low) / own.unit)) & (_ALIKE - 1)
+            other = alike[place]
+            if other >= 0 and _know_the_same(own, recs, arm, other):
+                recs[arm, ALPHA] = recs[other, ALPHA]
             else:
                 recs[arm, ALPHA] = _index_of(own, recs, arm, level)
-                last, before = arm, last
+                alike[place] = arm
             recs[arm, BETA] = 0.0
         own.meta[WHAT] = INDICES
         own.meta[WRITTEN] += 1
@@ -279,14 +290,29 @@ def _index_learn(own, engine, arms, rewards, n):
         if own.squares.shape[0]:
             own.squares[arms[j]] += rewards[j] * rewards[j]
     for j in range(n):
-        arm = arms[j]
-        if own.meta[WHAT] == BOUNDS:
-            own.bound[arm] = _index_of(own, recs, arm, own.now[BOUND_LEVEL])
-            own.exact_at[arm] = -1.0
-            recs[arm, ALPHA] = own.bound[arm]
-        else:
-            recs[arm, ALPHA] = _index_of(own, recs, arm, own.now[LEVEL])
-        recs[arm, BETA] = 0.0
+        _rewrite(own, recs, arms[j])
+
+
+@inline_kernel
+def _rewrite(own, recs, arm):
+    """Write the weight of an arm of which something else is known now. O(1)."""
+    if own.meta[WHAT] == BOUNDS:
+        own.bound[arm] = _index_of(own, recs, arm, own.now[BOUND_LEVEL])
+        own.exact_at[arm] = -1.0
+        recs[arm, ALPHA] = own.bound[arm]
+    else:
+        recs[arm, ALPHA] = _index_of(own, recs, arm, own.now[LEVEL])
+    recs[arm, BETA] = 0.0
+
+
+@inline_kernel
+def _wait_in_rounds(own, engine, arms, change):
+    """Count `change` more plays that wait of each arm, and write their weights. O(len(arms))."""
+    for i in range(arms.shape[0]):
+        own.waiting[arms[i]] += change
+    for i in range(arms.shape[0]):
+        _rewrite(own, engine.recs, arms[i])
+    engine_touch_many(engine, arms)
 
 
 implement_rounds(IndexRounds, prepare=_index_prepare, select=_index_select, learn=_index_learn)
@@ -304,6 +330,9 @@ class NonlinearIndex:
             high=reward_range[1],
             clock=clock,
             squares=np.zeros(n_arms if kind == UCB_V else 0),
+            waiting=np.zeros(0, dtype=np.int64),
+            alike=np.zeros(_ALIKE, dtype=np.int64),
+            unit=reward_range[1] - reward_range[0],
             bound=np.zeros(n_bounds),
             exact_at=np.zeros(n_bounds),
             listed=np.zeros(n_bounds, dtype=np.int64),
@@ -358,3 +387,16 @@ def index_kind(index: Any, clip: bool) -> int:
             raise ParameterError("clip = True goes with index = 'ucb', not with 'ucb-v'")
         return UCB_V
     return CLIPPED if clip else UCB
+
+
+def wait_in_index(policy: Any, arms: IntArray, change: int) -> None:
+    """`Policy._wait` of a policy whose weights are its `NonlinearIndex`: in N of the index. O(len(arms))."""
+    index = policy._index
+    if len(index.own.waiting) < policy.n_arms:
+        index.own = index.own._replace(waiting=room_for(index.own.waiting, policy.n_arms))
+        policy._open()
+    rounds = policy._whole if policy._whole is not None else policy._aside
+    enter = by_handle(_wait_in_rounds, *rounds.kinds).entry
+    enter(rounds.own_handle, rounds.engine_handle, arms, change)
+    if policy._whole is None:
+        policy._hand_on()

@@ -11,7 +11,7 @@ from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.checks import as_arms, as_number, as_whole
 from semibandit.compiled.handle import Floats1, Ints1, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.clock import CURRENT, new_clock, tick
+from semibandit.engines.clock import CURRENT, N_CLOCK, new_clock, tick
 from semibandit.engines.kernels import engine_touch
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
@@ -208,7 +208,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         return {**super()._state(), "clock": self._clock, **own}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self._clock[:] = array_of(state, "clock", np.float64, 4)
+        self._clock[:] = array_of(state, "clock", np.float64, N_CLOCK)
         self._rest[:] = array_of(state, "rest", np.float64, self.n_arms)
         arms = as_arms(array_of(state, "ring_arms", np.int64), self.n_arms, "ring_arms")
         rewards = array_of(state, "ring_rewards", np.float64, arms.size)

@@ -1,0 +1,204 @@
+"""Decisions whose feedback comes late: what waits is counted in the width, and nothing is lost or learnt twice."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import semibandit as sb
+from semibandit.data.instances import random_environment
+from semibandit.policies.catalogue import POLICIES, build_policy
+
+KINDS = ["uniform", "partition", "laminar", "graphic", "transversal", "linear"]
+
+
+def kl(p, q):
+    p, q = min(max(p, 1e-15), 1 - 1e-15), min(max(q, 1e-15), 1 - 1e-15)
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+def kl_index(mean, n, level):
+    low, high = mean, 1.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if n * kl(mean, middle) <= level else (low, middle)
+    return low
+
+
+def naive_index(name, arm, seen, waiting, t):
+    """The index by its formula, from the list of rewards seen of each arm."""
+    n = len(seen[arm]) + waiting[arm]
+    if n == 0:
+        return math.inf
+    mean = sum(seen[arm]) / len(seen[arm]) if seen[arm] else 1.0
+    if name == "kl-osm":
+        log = math.log(t)
+        return kl_index(mean, n, log + 3.0 * math.log(max(1.0, log)))
+    return mean + math.sqrt(1.5 * math.log(t) / n)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["cucb", "kl-osm"])
+def test_decisions_are_those_of_the_formula(name, kind):
+    matroid = random_environment("bernoulli", kind, 14, 3 if kind != "graphic" else 5, seed=2).matroid
+    policy = build_policy(name, {}, matroid)
+    rng = np.random.default_rng(3)
+    seen, waiting, late = [[] for _ in range(14)], np.zeros(14, dtype=int), []
+    for t in range(1, 120):
+        decision = policy.decide()
+        weights = np.array([naive_index(name, arm, seen, waiting, t) for arm in range(14)])
+        base = np.sort(matroid.max_weight_base(weights))
+        # Ties that rounding breaks are the only excuse.
+        if decision.arms.tolist() != base.tolist():
+            assert weights[decision.arms].sum() == pytest.approx(weights[base].sum(), abs=1e-7)
+        finite = np.isfinite(weights[decision.arms])
+        np.testing.assert_allclose(decision.scores[finite], weights[decision.arms][finite], atol=1e-6)
+        waiting[decision.arms] += 1
+        late.append(decision)
+        while len(late) > 3 + t % 5:
+            one = late.pop(int(rng.integers(len(late))))
+            waiting[one.arms] -= 1
+            rewards = rng.integers(0, 2, len(one.arms)).astype(float)
+            if t % 7 == 0:
+                policy.drop(one.id)
+                continue
+            policy.learn(one if t % 2 else one.id, rewards)
+            for arm, reward in zip(one.arms, rewards, strict=True):
+                seen[arm].append(reward)
+        if t % 11 == 0:  # feedback of plays that were never decided here
+            policy.update([3], [1.0])
+            seen[3].append(1.0)
+        if t % 13 == 0:
+            policy = copy.deepcopy(policy)
+    assert policy.counts.tolist() == [len(rewards) for rewards in seen]
+    assert policy.waiting == len(late)
+    policy._engine._check()
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_every_policy_decides_and_learns(name):
+    matroid = sb.Uniform(n_arms=12, rank=3)
+    policy = build_policy(name, {}, matroid, context={"horizon": 100, "means": np.linspace(0.1, 0.9, 12)})
+    decisions = policy.decide(count=4)
+    assert [d.id for d in decisions] == [0, 1, 2, 3] and policy.waiting == 4 and policy.t == 4
+    for decision in reversed(decisions):
+        assert matroid.is_independent(decision.arms) and len(decision.scores) == 3
+        policy.learn(decision, np.full(3, 0.5))
+    assert policy.waiting == 0 and policy.counts.sum() == 12
+    costs = sb.minimize(policy)
+    one = costs.decide(exclude=[0])
+    assert 0 not in one.arms
+    costs.learn(one.id, np.full(3, 0.25))
+    assert costs.waiting == 0
+
+
+def test_requests_before_any_feedback_spread():
+    policy = sb.CUCB(sb.Uniform(n_arms=1000, rank=10))
+    arms = np.concatenate([decision.arms for decision in policy.decide(count=100)])
+    assert len(np.unique(arms)) == 1000
+    assert len(np.unique(np.concatenate([d.arms for d in policy.decide(count=50)]))) == 500
+
+
+def test_waiting_ends_where_it_began():
+    """Once all feedback is there nothing tells that it was late."""
+    late, at_once = (sb.CUCB(sb.Uniform(n_arms=30, rank=4)) for _ in range(2))
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        decisions = late.decide(count=3)
+        for decision in decisions:
+            rewards = rng.random(4)
+            late.learn(decision, rewards)
+            at_once.select()
+            at_once.update(decision.arms, rewards)
+    assert np.array_equal(late.records, at_once.records)
+    assert late.select().tolist() == at_once.select().tolist()
+
+
+def test_part_of_the_feedback_and_errors():
+    policy = sb.CUCB(sb.Uniform(n_arms=6, rank=2))
+    first, second = policy.decide(count=2)
+    before = policy.records.copy()
+    for wrong in (99, -1, "0", True, None):
+        with pytest.raises(sb.ArmError, match="waits for no feedback"):
+            policy.learn(wrong, [1.0, 1.0])
+    with pytest.raises(sb.ArmError, match="did not play"):
+        policy.learn(first, [1.0], arms=[5])
+    with pytest.raises(sb.RewardError):
+        policy.learn(first, [1.0, 2.0])
+    with pytest.raises(sb.SemibanditError):
+        policy.learn(first, [1.0])
+    assert np.array_equal(policy.records, before) and policy.waiting == 2
+    policy.learn(first, [1.0], arms=[int(first.arms[1])])
+    assert policy.counts.sum() == 1 and policy.waiting == 1
+    with pytest.raises(sb.ArmError, match="settled already"):
+        policy.learn(first, [1.0, 1.0])
+    policy.drop(second)
+    assert policy.waiting == 0
+    with pytest.raises(sb.ParameterError):
+        policy.decide(count=0)
+
+
+@pytest.mark.parametrize("spec", [sb.CUCB, sb.KLOSM, sb.CTS])
+def test_what_waits_is_saved(tmp_path, spec):
+    for policy in (spec(sb.Uniform(n_arms=9, rank=2)), sb.minimize(spec(sb.Uniform(n_arms=9, rank=2)))):
+        first, second, third = policy.decide(count=3)
+        policy.learn(second, [0.5, 1.0])
+        policy.save(tmp_path / "saved")
+        loaded = sb.load(tmp_path / "saved")
+        assert loaded.waiting == 2
+        for one in (policy, loaded):
+            one.learn(third.id, [0.0, 1.0])
+            one.drop(first.id)
+        assert [d.arms.tolist() for d in policy.decide(count=5)] == [
+            d.arms.tolist() for d in loaded.decide(count=5)
+        ]
+
+
+def test_arms_that_come_while_decisions_wait():
+    policy = sb.CUCB(sb.Uniform(n_arms=4, rank=2))
+    first = policy.decide()
+    policy.grow(sb.Uniform(n_arms=8, rank=2))
+    assert policy.decide().arms.tolist() == [2, 3]
+    policy.decide(count=2)
+    policy.learn(first, [0.0, 0.0])
+    assert policy.counts.tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    policy._engine._check()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["decide", "learn", "drop", "update"]), st.integers(0, 9)), max_size=40
+    )
+)
+def test_any_order_of_calls(calls):
+    policy, waiting, learnt = sb.CUCB(sb.Partition([0, 0, 1, 1, 1], 1)), [], 0
+    for call, number in calls:
+        if call == "decide":
+            waiting.append(policy.decide())
+        elif call == "update":
+            policy.update([number % 5], [0.5])
+            learnt += 1
+        elif waiting:
+            one = waiting.pop(number % len(waiting))
+            if call == "learn":
+                policy.learn(one, [1.0, 0.0])
+                learnt += 2
+            else:
+                policy.drop(one)
+        policy._engine._check()
+    assert policy.waiting == len(waiting) and policy.counts.sum() == learnt
+    plays = np.bincount(np.concatenate([[0], *(d.arms for d in waiting)]).astype(int), minlength=5)
+    plays[0] -= 1
+    expected = [1 / math.sqrt(n) if n else 0.0 for n in policy.counts + plays]
+    np.testing.assert_allclose(policy.records["beta"], expected)
+
+
+def test_ranked():
+    decision = sb.Decision(0, np.array([2, 5, 7]), np.array([0.5, 0.9, 0.5]))
+    assert decision.ranked() == [(5, 0.9), (2, 0.5), (7, 0.5)]
