@@ -119,9 +119,9 @@ def _identification() -> None:
 
 
 #: Policies by which the engines of every class of matroids are met. The kernels of others are the same for all classes,
-#: but for those that draw random bases by pools or by an engine.
+#: but for those that draw random bases by pools, by an engine, or in Python.
 _BY_CLASS = ("cucb", "faster-cucb", "cts")
-_ONCE_MORE = (("laminar", "random"), ("laminar", "epsilon-greedy"))
+_ONCE_MORE = (("laminar", "random"), ("laminar", "epsilon-greedy"), ("linear", "random"), ("linear", "fpl"))
 
 
 def lessons() -> Iterator[tuple[str, Lesson]]:

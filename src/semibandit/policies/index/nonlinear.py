@@ -54,8 +54,8 @@ class IndexRounds(NamedTuple):
 
     `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
     long as none ever did. `alike`, `unit`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
-    at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else -1);
-    the arms with such a weight, listed in no order.
+    at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else
+    -1); the arms with such a weight, listed in no order.
     """
 
     kind: Whole
