@@ -188,7 +188,7 @@ def _check_uniform(log: Log, pools: Pools) -> None:
         top = int(np.argmax(seen * pools.size[pools.group] / np.maximum(pools.capacity[pools.group], 1)))
         usual = len(log) * pools.capacity[pools.group[top]] / pools.size[pools.group[top]]
         raise ParameterError(
-            f"the log has no propensities and its bases are not uniformly random (p = {chance:.1g}; arm {top} occurs "
+            f"the log has no propensities and its bases are not uniformly random (p {_small(chance)}; arm {top} occurs "
             f"{seen[top]:,} times, {usual:,.0f} would be usual): what it tells is skewed. Add a column propensity (of "
             "the arm) or base_propensity (of the whole base); or say assume='frequencies' if the logging policy never "
             "changed and used no context; or assume='uniform' to go on all the same"
@@ -215,3 +215,7 @@ def _seen(log: Log, match: str) -> FloatArray:
     for base in bases:
         times[base] = times.get(base, 0) + 1
     return np.repeat(len(log) / np.array([times[base] for base in bases]), np.diff(log.starts))
+
+
+def _small(chance: float) -> str:
+    return f"= {chance:.1g}" if chance > 1e-15 else "< 1e-15"
