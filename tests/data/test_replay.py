@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 import pytest
-from oracles.off_policy import SkewedLogger, effective, per_arm, per_base
 
 import semibandit as sb
+from oracles.off_policy import SkewedLogger, effective, per_arm, per_base
 from semibandit.data.replay import random_log, read_log, replay, uniformity, warm_start
 from semibandit.data.replay.propensities import chi_square_tail
 from semibandit.errors import ArmError, MissingExtraError, ParameterError
@@ -216,10 +216,12 @@ def test_logged_propensities_always_win(matroid, assume):
 
 def test_propensities_of_the_other_kind_are_not_taken():
     table, _ = tiny(40, 1)
-    with pytest.raises(ParameterError, match="match = 'base' needs the probabilities of bases.*match='arms'"):
+    with pytest.raises(
+        ParameterError, match=r"match = 'base' needs the probabilities of bases.*match='arms'"
+    ):
         replay([0, 1], read_log(without(table, "base_propensity"), MATROID), "base")
     only_bases = without(table, "propensity")
-    with pytest.raises(ParameterError, match="match = 'arms' needs the probabilities of arms.*match='base'"):
+    with pytest.raises(ParameterError, match=r"match = 'arms' needs the probabilities of arms.*match='base'"):
         replay([0, 1], read_log(only_bases, MATROID), "arms")
     found = replay([0, 1], read_log(only_bases, MATROID), "arms", assume="frequencies", resamples=2)
     assert found.propensities == "frequencies"
@@ -235,7 +237,9 @@ def test_a_skewed_log_without_propensities_is_refused():
     assert uniformity(log) < 1e-6
     policy = sb.CUCB(MATROID)
     for match in ("arms", "base"):
-        with pytest.raises(ParameterError, match=r"not uniformly random \(p .*arm 0 occurs.*assume='uniform'"):
+        with pytest.raises(
+            ParameterError, match=r"not uniformly random \(p .*arm 0 occurs.*assume='uniform'"
+        ):
             replay(policy, log, match)
     assert policy.t == 0
     assert replay(policy, log, assume="uniform", resamples=2).propensities == "uniform"
@@ -245,13 +249,13 @@ def test_whole_bases_and_known_classes_without_propensities():
     table = {"round": [5, 5, 6], "arm": [0, 1, 2], "reward": [1, 1, 1]}
     log = read_log(table, MATROID)
     for assume in (None, "uniform"):
-        with pytest.raises(ParameterError, match="row 3: round 6 has 1 arms, a base of .* has 2"):
+        with pytest.raises(ParameterError, match=r"row 3: round 6 has 1 arms, a base of .* has 2"):
             replay([0], log, assume=assume)
     assert replay([0], log, assume="frequencies", resamples=2)["ips"].value == pytest.approx(1.0)
     tree = sb.Graphic([(0, 1), (1, 2), (2, 0)])
     log = read_log(table, tree)
     for assume in (None, "uniform"):
-        with pytest.raises(ParameterError, match="not known for Graphic.*assume='frequencies'"):
+        with pytest.raises(ParameterError, match=r"not known for Graphic.*assume='frequencies'"):
             replay([0], log, assume=assume)
     with pytest.raises(ParameterError, match="uniform and partition matroids only"):
         uniformity(log)

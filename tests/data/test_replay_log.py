@@ -103,7 +103,9 @@ def test_rounds_may_have_names(tmp_path):
 
 
 def test_cells_that_other_programs_write(tmp_path):
-    (tmp_path / "l.csv").write_text('\ufeffround,"arm",reward\r\n1, 0 ,1e0\r\n\r\n1,"3.0",0.5\r\n', encoding="utf-8")
+    (tmp_path / "l.csv").write_text(
+        '\ufeffround,"arm",reward\r\n1, 0 ,1e0\r\n\r\n1,"3.0",0.5\r\n', encoding="utf-8"
+    )
     log = read_log(tmp_path / "l.csv", MATROID)
     assert log.arms.tolist() == [0, 3] and log.rewards.tolist() == [1.0, 0.5]
     flags = {"round": [1, 1], "arm": np.array([0, 1], dtype=np.uint8), "reward": np.array([True, False])}
@@ -187,21 +189,26 @@ def test_propensities_are_checked():
 
 
 def test_many_bad_rows_are_counted():
-    with pytest.raises(FileError, match="row 9: .*; and 15 more"):
+    with pytest.raises(FileError, match=r"row 9: .*; and 15 more"):
         read_log(columns([*GOOD, *((9, 9, 0.1) for _ in range(20))]), MATROID)
 
 
 def test_text_files_that_are_none(tmp_path):
     path = tmp_path / "l.csv"
     path.write_text("round,arm,reward\n1,0,0.5\n1,3\n2,1,0.5,9,9\n")
-    with pytest.raises(FileError, match=r"row 2 \(line 3\): it has 2 fields, the header has 3; row 3 \(line 4\): it has 5"):
+    with pytest.raises(
+        FileError, match=r"row 2 \(line 3\): it has 2 fields, the header has 3; row 3 \(line 4\): it has 5"
+    ):
         read_log(path, MATROID)
     assert read_log(path, MATROID, bad="skip").arms.tolist() == [0]
     for text, told in (
         ("", "has no header"),
         ("round,arm,reward\n", "the log is empty"),
         ("round,arm,arm,reward\n1,0,0,1\n", "two columns 'arm'"),
-        ("page,item,click\n1,0,1\n", "no column 'round'; it has page, item, click. Say which one it is: columns={'round'"),
+        (
+            "page,item,click\n1,0,1\n",
+            "no column 'round'; it has page, item, click. Say which one it is: columns={'round'",
+        ),
         ("round,arm,reward\n1,9,1\n", r"row 1 (line 2): arm is not one of"),
     ):
         path.write_text(text)
@@ -252,7 +259,7 @@ def test_arguments_are_checked():
     good = columns(GOOD)
     with pytest.raises(ParameterError, match="bad = 'mend'"):
         read_log(good, MATROID, bad="mend")
-    with pytest.raises(ParameterError, match="'propensities' is not known .did you mean 'propensity'"):
+    with pytest.raises(ParameterError, match=r"'propensities' is not known .did you mean 'propensity'"):
         read_log(good, MATROID, columns={"propensities": "p"})
     with pytest.raises(ParameterError, match="must be the name of a column"):
         read_log(good, MATROID, columns={"arm": 3})
