@@ -251,6 +251,8 @@ def test_whole_bases_and_known_classes_without_propensities():
     for assume in (None, "uniform"):
         with pytest.raises(ParameterError, match=r"row 3: round 6 has 1 arms, a base of .* has 2"):
             replay([0], log, assume=assume)
+    with pytest.raises(ParameterError, match="row 3: round 6 has 1 arms"):
+        uniformity(log)
     assert replay([0], log, assume="frequencies", resamples=2)["ips"].value == pytest.approx(1.0)
     tree = sb.Graphic([(0, 1), (1, 2), (2, 0)])
     log = read_log(table, tree)

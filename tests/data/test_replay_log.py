@@ -51,6 +51,10 @@ def polars_frame(table, path):
     return pytest.importorskip("polars").DataFrame(table)
 
 
+def lazy_frame(table, path):
+    return polars_frame(table, path).lazy()
+
+
 def parquet(table, path):
     polars_frame(table, path).write_parquet(path / "log.parquet")
     return str(path / "log.parquet")
@@ -64,6 +68,7 @@ SOURCES = {
     "arrays": arrays,
     "pandas": pandas_frame,
     "polars": polars_frame,
+    "lazy": lazy_frame,
     "parquet": parquet,
 }
 

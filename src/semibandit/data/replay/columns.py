@@ -81,6 +81,8 @@ def read_columns(source: Any, columns: Mapping[str, str] | None) -> Columns:
         if suffix in _PARQUET:
             return _from_frame(str(path), _read_parquet(path), wanted)
         raise FileError(f"{path}: the name of a log ends in .csv or .parquet")
+    if hasattr(source, "collect"):  # a lazy frame of polars
+        source = source.collect()
     if isinstance(source, Mapping) or (hasattr(source, "columns") and hasattr(source, "__getitem__")):
         return _from_frame("the log", source, wanted)
     raise ParameterError(
@@ -181,7 +183,7 @@ def _read_parquet(path: Path) -> Any:
 def _from_frame(name: str, frame: Any, wanted: Mapping[str, tuple[str, ...]]) -> Columns:
     """A mapping of arrays, or a data frame: something with names and a column for each."""
     names = list(frame) if isinstance(frame, Mapping) else list(frame.columns)
-    found = _find(name, [str(one) for one in names], wanted)
+    found = _find(name, [one for one in names if isinstance(one, str)], wanted)
     cells = {role: _as_array(frame[column], column) for role, column in found.items()}
     lengths = {role: len(column) for role, column in cells.items()}
     if len(set(lengths.values())) > 1:

@@ -105,7 +105,8 @@ def uniformity(log: Log) -> float:
 
     A chi-square test of how often each arm occurs, for uniform and partition matroids; 1 where there is too little to
     test. Arms of one round exclude each other, so their counts vary less than independent ones by the factor
-    (K - D) / (K - 1). Rare arms are pooled with their neighbours.
+    (K - D) / (K - 1). Rare arms are pooled with their neighbours. It sees preferred arms, not arms that are preferred
+    at some times only, or together.
 
     >>> import semibandit as sb
     >>> from semibandit.data.replay import read_log
@@ -118,6 +119,7 @@ def uniformity(log: Log) -> float:
         raise ParameterError(
             f"uniformity is known for uniform and partition matroids only, not for {log.matroid!r}"
         )
+    _check_whole(log, np.diff(log.starts))
     return _uniformity(log, pools)
 
 
