@@ -8,7 +8,8 @@ import pytest
 import semibandit as sb
 from benchmarks.rivals.registry import rivals_for
 from semibandit.compiled.random import new_state
-from semibandit.data.replay import Log, replay
+from semibandit.data.replay import read_log, replay
+from semibandit.errors import ParameterError
 from semibandit.matroids import Graphic, Partition, Uniform
 from semibandit.matroids.base import is_kind, kind_of
 from semibandit.paper.bucket_engine import serves
@@ -131,12 +132,13 @@ def test_a_subclass_that_overrides_is_served_like_a_stranger(name):
             policy.update(arms, weights[arms])
 
 
-def test_a_replay_takes_the_chances_of_the_log_for_a_class_that_overrides():
-    """The closed form, capacity / size, holds for partition matroids only."""
-    rounds = np.arange(4)
-    starts, arms = np.arange(0, 10, 2), np.array([0, 2, 1, 3, 0, 2, 1, 2])
-    log = Log(rounds, starts, arms, np.ones(8), np.full(8, 0.25))
-    for matroid, weight in ((Genres([0, 0, 1, 1]), 2.0), (FewGenres([0, 0, 1, 1], 2), 4.0)):
-        policy = sb.Oracle(matroid, means=[0.9, 0.1, 0.8, 0.1])
-        found = replay(policy, log)
-        assert found.matched_arms == 5 and found.value == pytest.approx(5 * weight / 4)
+def test_a_replay_knows_uniform_chances_of_the_kind_only():
+    """The closed form, capacity / size, holds for partition matroids, not for a class that overrides."""
+    table = {"round": [0, 0, 1, 1, 2, 2, 3, 3], "arm": [0, 2, 1, 3, 0, 2, 1, 2], "reward": [1] * 8}
+    found = replay([0, 2], read_log(table, Genres([0, 0, 1, 1])), resamples=1)
+    assert found.matched_arms == 5 and found["ips"].value == pytest.approx(5 * 2.0 / 4)
+    few = FewGenres([0, 0, 1, 1], 2)
+    with pytest.raises(ParameterError, match="not known for"):
+        replay([0, 2], read_log(table, few))
+    logged = read_log({**table, "propensity": [0.8, 0.5] * 4}, few)
+    assert replay([0, 2], logged, resamples=1)["ips"].value == pytest.approx((2 / 0.8 + 3 / 0.5) / 4)

@@ -45,6 +45,7 @@ def command(kernels: bool) -> None:
     for extra, packages in (
         ("plot", ("matplotlib",)),
         ("results", ("polars",)),
+        ("pandas", ("pandas",)),
         ("dev", ("scipy", "networkx")),
     ):
         found = {name: package_version(name) for name in packages}
