@@ -126,8 +126,9 @@ def fit_prior(
     Moments of the beta-binomial distribution (Kleinman 1973): how much more the means of arms differ than rewards of 0
     and 1 explain.
 
-    >>> fit_prior([3, 0, 9], [10, 10, 10])
-    (0.4, 1.1818181818181819)
+    >>> mean, strength = fit_prior([3, 0, 9, 2, 5], [10, 10, 10, 10, 10])
+    >>> round(mean, 3), round(strength, 3)
+    (0.38, 1.269)
     """
     low, high = as_range(reward_range)
     total, count = np.asarray(totals, dtype=np.float64), np.asarray(counts, dtype=np.float64)
