@@ -48,6 +48,9 @@ _EXPORTS: dict[str, str] = {
     "minimize": "semibandit.policies.costs",
 }
 
+# Modules that stand at the top level under another name.
+_MODULES: dict[str, str] = {"theory": "semibandit.paper.theory"}
+
 __all__ = [
     "CLUCB",
     "CTS",
@@ -96,12 +99,15 @@ __all__ = [
     "load",
     "minimize",
     "simulate",
+    "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
-    if module is not None:
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif module is not None:
         value = getattr(import_module(module), name)
     else:
         value = _policy(name)
@@ -121,7 +127,7 @@ def _policy(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS, *__all__})
+    return sorted({*globals(), *_EXPORTS, *_MODULES, *__all__})
 
 
 if TYPE_CHECKING:
@@ -148,7 +154,7 @@ if TYPE_CHECKING:
         SemibanditError,
     )
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-    from semibandit.paper import InnerProductBase
+    from semibandit.paper import InnerProductBase, theory
     from semibandit.policies import (
         CLUCB,
         CTS,

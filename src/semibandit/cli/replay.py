@@ -78,6 +78,8 @@ def command(
     from semibandit.text import number, table
 
     need("polars", "replay")
+    if warm is not None:
+        writable(warm, "--warm")
     if dataset is not None:
         from semibandit.data import load
 
@@ -114,7 +116,7 @@ def command(
     if len(found.skipped) > 5:
         click.echo(f"skipped {len(found.skipped) - 5:,} more rows", err=True)
     click.echo(f"{log}: {len(found):,} rounds, {len(found.arms):,} rewards, {world.matroid!r}\n")
-    header = ("policy", "value a round", "+-", "normalized", "eff. samples", "same base", "shared arms")
+    header = ("policy", "value per round", "+-", "normalized", "eff. samples", "same base", "shared arms")
     lines = [
         (
             spec,

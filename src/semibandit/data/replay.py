@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_range
+from semibandit.checks import as_range, one_of
 from semibandit.environments import Environment
 from semibandit.errors import FileError, MissingExtraError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import is_kind
 from semibandit.policies.base import Policy
+from semibandit.text import needs
 
 MATCHES = ("arms", "base")
 _SHOWN = 5
@@ -84,8 +85,7 @@ def read_log(
     FileError
         When the file is no Parquet file, lacks a column, has malformed rows, or nothing is left of it.
     """
-    if bad not in ("reject", "skip"):
-        raise ParameterError(f"bad = {bad!r} is not known: 'reject' or 'skip'")
+    one_of(bad, "bad", ("reject", "skip"))
     low, high = as_range(reward_range)
     columns = _columns(Path(path))
     n = len(columns["arm"])
@@ -142,8 +142,7 @@ def replay(policy: Policy, log: Log, match: str = "arms") -> ReplayResult:
 
     The policy is changed; give a clone to keep it. O(D) a round besides the policy.
     """
-    if match not in MATCHES:
-        raise ParameterError(f"match = {match!r} is not known: one of {', '.join(map(repr, MATCHES))}")
+    one_of(match, "match", MATCHES)
     if len(log.arms) and log.arms.max() >= policy.n_arms:
         raise ParameterError(f"log names arm {log.arms.max()}, the policy has arms 0 .. {policy.n_arms - 1}")
     chances = _chances(policy.matroid, log)
@@ -217,7 +216,7 @@ def _polars(purpose: str) -> Any:
     try:
         import polars
     except ImportError:
-        raise MissingExtraError(f"{purpose} needs polars: pip install 'semibandit[results]'") from None
+        raise MissingExtraError(needs(purpose, "polars")) from None
     return polars
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_number, explain, one_of
+from semibandit.checks import as_flag, as_number, explain, one_of
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.clock import new_clock, stair_at_least, tick
 from semibandit.errors import ClockError, ParameterError
@@ -98,6 +98,7 @@ class CUCB(ClockPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
         if schedule is not None and not callable(schedule):
             raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
@@ -106,7 +107,7 @@ class CUCB(ClockPolicy):
         self.schedule = schedule
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
         self.index = index
-        self.clip = bool(clip)
+        self.clip = clip
         self.clock = self._choose_clock(clock, engine, kind)
         low, high = self.reward_range
         self._clock = new_clock(
