@@ -62,7 +62,7 @@ def _summary(folder: Path) -> str:
 
     rows = []
     for world in load_sweep(folder).worlds:
-        for entry in world.entries:
+        for entry in (world.entries[i] for i in world.ranking()):
             mean, half = entry.final
             rows.append(
                 (
@@ -71,9 +71,10 @@ def _summary(folder: Path) -> str:
                     number(mean, 5),
                     "-" if half is None else number(half),
                     number(entry.microseconds),
+                    entry.path,
                 )
             )
-    return table(("instance", "policy", "regret", "+- 95%", "us/round"), rows, left=2)
+    return table(("instance", "policy", "regret", "+- 95%", "us/round", "path"), rows, left=2)
 
 
 def _cut(text: str, width: int) -> str:

@@ -77,7 +77,7 @@ def _winner(world: World) -> str:
     dots = [_dot(i) for i in world.ranking()]
     if len(order) < 2:
         return ""
-    first = f"{dots[0]}<b>{escape(order[0].label)}</b>"
+    first = f"{dots[0]}<strong>{escape(order[0].label)}</strong>"
     second = f"{dots[1]}{escape(order[1].label)}"
     mean, half = difference(order[1], order[0]) or (0.0, None)
     if half is None:
