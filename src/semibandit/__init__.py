@@ -30,6 +30,7 @@ _EXPORTS: dict[str, str] = {
     "Gaussian": "semibandit.environments",
     "UniformNoise": "semibandit.environments",
     "Table": "semibandit.environments",
+    "Trace": "semibandit.environments",
     "Correlated": "semibandit.environments",
     "Switching": "semibandit.environments",
     "Drifting": "semibandit.environments",
@@ -90,6 +91,7 @@ __all__ = [
     "SlidingWindowCUCB",
     "Switching",
     "Table",
+    "Trace",
     "Transversal",
     "Uniform",
     "UniformNoise",
@@ -140,6 +142,7 @@ if TYPE_CHECKING:
         Gaussian,
         Switching,
         Table,
+        Trace,
         UniformNoise,
     )
     from semibandit.errors import (
