@@ -74,7 +74,7 @@ class ReplayResult:
 
 
 def read_log(
-    path: Any, matroid: Matroid, reward_range: tuple[float, float] = (0.0, 1.0), bad: str = "reject"
+    path: str | Path, matroid: Matroid, reward_range: tuple[float, float] = (0.0, 1.0), bad: str = "reject"
 ) -> Log:
     """Read and check a log. Malformed rows: ``bad="reject"`` names the first ones, ``"skip"`` leaves them out.
 

@@ -38,6 +38,8 @@ class Trace(Environment):
     seed
         For ``"shifted"`` and ``"random"``.
 
+    Notes
+    -----
     The mean of an arm is the average of its column, so regret is against the base that is best on average over the
     whole recording. Under ``"time"`` and ``"shifted"`` rewards may drift within a pass, and a policy that follows them
     can earn more than this base.

@@ -61,7 +61,7 @@ _MAKES_NO_SENSE = (
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def save(policy: Policy, path: Any) -> None:
+def save(policy: Policy, path: str | Path) -> None:
     """Write `policy` to `path`; see `Policy.save`. O(K)."""
     costs = isinstance(policy, CostPolicy)
     if isinstance(policy, CostPolicy):
@@ -90,7 +90,7 @@ def save(policy: Policy, path: Any) -> None:
     _write(Path(path), about, arrays)
 
 
-def load(path: Any) -> Policy:
+def load(path: str | Path) -> Policy:
     """The policy in the file `path`, which goes on exactly as the one that was saved. O(K).
 
     Raises

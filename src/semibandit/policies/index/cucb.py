@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_flag, as_number, explain, one_of
@@ -87,7 +88,7 @@ class CUCB(ClockPolicy):
         self,
         matroid: Matroid,
         *,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         exploration: float = 1.5,
         clock: str = "exact",
         engine: str = "auto",
@@ -132,7 +133,7 @@ class CUCB(ClockPolicy):
     def compiled_rounds(self) -> CompiledRounds | None:
         return super().compiled_rounds() if self.schedule is None else None
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         if exclude is None and self._plain:
             # Straight to the two kernels: every call in between costs more than it does once the caches are full.

@@ -117,7 +117,7 @@ class FasterCUCB(ClockPolicy):
         *,
         horizon: int,
         m: int = 1,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         method: str = "lazy",
         engine: str = "auto",
         alpha_lb: float | None = None,
