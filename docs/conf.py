@@ -54,8 +54,8 @@ def tidy_signature(
     """What a reader wants to see of a signature."""
     if what == "class" and issubclass(obj, semibandit.Matroid):
         # Matroids are locked by the `__call__` of their metaclass, which hides what `__init__` takes.
-        own = signature(obj.__init__, bound_method=True)
-        return stringify_signature(own, show_return_annotation=False), None
+        own = signature(obj.__init__, bound_method=True, type_aliases=autodoc_type_aliases)
+        shown, returned = stringify_signature(own, show_return_annotation=False), None
     aliases = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
     return shown and aliases.sub(r"\1", shown), returned and aliases.sub(r"\1", returned)
 
