@@ -66,7 +66,7 @@ def command(ctx: click.Context, out: Path, seed: int, quick: bool) -> None:
     click.echo(table(header, rows))
     compared = sum(one["checked"] for one in classes)
     click.echo(
-        "\nregret    average of a round, as a share of the best reward: in the first rounds > in all of them\n"
+        "\nregret    average per round, as a share of the best reward: in the first rounds > in all of them\n"
         "us/round  select and update, in the later rounds\n"
         "numpy us  the same CUCB sorting all weights every round (uniform: argpartition); "
         f"{compared:,} rounds\n"
