@@ -28,7 +28,7 @@ def case_cells(case: CaseData) -> tuple[list[str], list[list[str]]]:
     header = [
         "who",
         "way",
-        "us per round",
+        "us a round",
         *(f"/ ours {way}" for way in ways),
         *(["/ bare loop"] if bare else []),
         "bytes/arm",
