@@ -111,6 +111,17 @@ def test_run_compares_policies_on_the_same_rewards() -> None:
     assert first["rounds"] == 200 and first["repeats"] == 2
 
 
+def test_run_sorts_by_regret_and_names_the_winner() -> None:
+    asked = ("--policy", "random", "--policy", "oracle", "--policy", "cucb")
+    output = call("run", *SMALL, *asked).output
+    rows = [line.split()[0] for line in output.splitlines() if line.split()[:1] and line.split()[0] in asked]
+    assert rows == ["oracle", "cucb", "random"]
+    assert "least regret: oracle; cucb lost" in output and "(95 %)" in output
+    alone = call("run", *SMALL[:-2], "--repeats", "1", *asked).output
+    assert "in one run (--repeats 10" in alone
+    assert "least regret" not in call("run", *SMALL).output
+
+
 def test_run_is_reproducible_and_one_repeat_has_no_error() -> None:
     def told(seed: str) -> Any:
         output = call("run", *SMALL[:-2], "--repeats", "1", "--json", "--seed", seed).stdout
