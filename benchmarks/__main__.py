@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,26 +13,11 @@ from benchmarks.readme import rewrite
 from benchmarks.report import report_markdown, result_text
 from benchmarks.runner import load, run_suite, save
 from semibandit.cli.files import picture, writable
-from semibandit.errors import ParameterError, SemibanditError
+from semibandit.cli.group import Commands
+from semibandit.errors import ParameterError
 
 
-class _Mistake(click.ClickException):
-    """A mistake of the caller: one line, exit code 2."""
-
-    exit_code = 2
-
-
-class _Group(click.Group):
-    """Turns the package's errors into one clear line."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except SemibanditError as error:
-            raise _Mistake(str(error)) from None
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """The evidence behind docs/performance.md and docs/regret.md."""
 

@@ -38,9 +38,9 @@ def command(
     python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
     python -m benchmarks curves classes --out docs
     """
-    from benchmarks.published import CLASSES, FIGURES, POLICIES, class_curves
-    from semibandit.cli.files import need, writable
-    from semibandit.errors import ParameterError
+    from benchmarks.published import CLASSES, FIGURES, HORIZON, POLICIES, class_curves
+    from semibandit.checks import one_of
+    from semibandit.cli.files import need, output_folder, writable
     from semibandit.text import number, table
 
     if json_file is not None:
@@ -48,11 +48,12 @@ def command(
     kept: dict[str, dict[str, list[float]]] = {}
     if figure == "classes":
         need("matplotlib", "curves classes")
+        for name in names:
+            one_of(name, "--matroid", tuple(CLASSES))
+        output_folder(out, "--out")
         from benchmarks.plots import plot_class
 
         for name in names or CLASSES:
-            if name not in CLASSES:
-                raise ParameterError(f"--matroid {name} is not known: one of {', '.join(CLASSES)}")
             specs = policies or POLICIES[name]
             found = class_curves(name, specs, repeats or 50, rounds, seed, _say)
             plot_class(found, out / f"regret-{name}.png")
@@ -73,19 +74,30 @@ def command(
         curves, play = FIGURES[figure]
         results = play(repeats or (10 if figure == "wang-chen" else 50), rounds, seed, _say)
         kept[figure] = {label: values.tolist() for label, values in results.items()}
-        lines = [
-            (
+        comparable = rounds == HORIZON
+        header = ["curve", "policy", f"regret at {rounds:,}", "+-"]
+        if comparable:
+            header += ["published", "reference run"]
+        lines = []
+        for curve in curves:
+            found_regret = results[curve.label]
+            line = [
                 curve.label,
                 curve.spec,
-                number(float(results[curve.label].mean())),
-                number(float(results[curve.label].std(ddof=1) / len(results[curve.label]) ** 0.5)),
-                number(curve.published),
-                "-" if curve.reference is None else number(curve.reference),
-            )
-            for curve in curves
-        ]
-        header = ("curve", "policy", f"regret at {rounds:,}", "+-", "published", "reference run")
+                number(float(found_regret.mean())),
+                number(float(found_regret.std(ddof=1) / len(found_regret) ** 0.5)),
+            ]
+            if comparable:
+                line += [
+                    number(curve.published),
+                    "-" if curve.reference is None else number(curve.reference),
+                ]
+            lines.append(line)
         click.echo(table(header, lines, left=2))
+        if not comparable:
+            click.echo(
+                f"\nThe published figures are for {HORIZON:,} rounds: --rounds {HORIZON} compares with them."
+            )
     if json_file is not None:
         about = {"figure": figure, "rounds": rounds, "seed": seed, "final_regret": kept}
         json_file.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

@@ -22,6 +22,9 @@ from semibandit.simulation.result import Comparison
 
 Say = Callable[[str], None]
 
+# Rounds after which both figures give the regret; other horizons have nothing to be compared with.
+HORIZON = 10_000
+
 
 @dataclass(frozen=True)
 class Curve:

@@ -14,6 +14,7 @@ from benchmarks.measure import measure_case
 from benchmarks.policies import measure_policies, policy_figures
 from benchmarks.table1 import measure_table
 from semibandit.bench.measure import SCHEMA, Say, silent
+from semibandit.checks import one_of
 from semibandit.errors import ParameterError
 from semibandit.machine import describe_machine
 
@@ -67,9 +68,8 @@ def run_suite(
     """
     cases, scaling = suite(quick)
     keys = [case.key for case in cases]
-    unknown = [name for name in only if name not in (*keys, *PARTS)]
-    if unknown:
-        raise ParameterError(f"only = {unknown[0]!r} is not known: one of {', '.join([*keys, *PARTS])}")
+    for name in only:
+        one_of(name, "only", (*keys, *PARTS))
     wanted = only or (*keys, *PARTS)
     chosen = [case for case in cases if case.key in wanted]
     result = run_bench(chosen, (scaling,) if "scaling" in wanted else (), say, progress)

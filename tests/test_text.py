@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semibandit.text import duration, number, table
+from semibandit.text import duration, nearest, number, table, unknown
 
 
 def test_numbers_as_people_read_them() -> None:
@@ -12,3 +12,13 @@ def test_numbers_as_people_read_them() -> None:
     assert [duration(s) for s in seconds] == ["10 ms", "0.1 s", "8.2 s", "1 min", "12 min", "3 h", "4 days"]
     lines = table(("a", "b"), [("x", "10"), ("long", "7")]).splitlines()
     assert lines == ["a      b", "----  --", "x     10", "long   7"]
+
+
+def test_names_that_were_meant() -> None:
+    known = ["cts", "cucb", "faster-cucb", "kl-osm"]
+    meant = {"CUCB": "cucb", "KLOSM": "kl-osm", "faster_cucb": "faster-cucb", "cubc": "cucb", "moon": None}
+    assert {word: nearest(word, known) for word in meant} == meant
+    assert nearest(3, ["three"]) is None and nearest("x", []) is None
+    assert unknown("no such policy", "ctx", known) == (
+        "no such policy, did you mean 'cts'? It is one of cts, cucb, faster-cucb, kl-osm"
+    )

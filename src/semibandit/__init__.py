@@ -30,6 +30,7 @@ _EXPORTS: dict[str, str] = {
     "Gaussian": "semibandit.environments",
     "UniformNoise": "semibandit.environments",
     "Table": "semibandit.environments",
+    "Trace": "semibandit.environments",
     "Correlated": "semibandit.environments",
     "Switching": "semibandit.environments",
     "Drifting": "semibandit.environments",
@@ -50,6 +51,9 @@ _EXPORTS: dict[str, str] = {
     "fit_prior": "semibandit.policies.prior",
     "minimize": "semibandit.policies.costs",
 }
+
+# Modules that stand at the top level under another name.
+_MODULES: dict[str, str] = {"theory": "semibandit.paper.theory"}
 
 __all__ = [
     "CLUCB",
@@ -90,6 +94,7 @@ __all__ = [
     "SlidingWindowCUCB",
     "Switching",
     "Table",
+    "Trace",
     "Transversal",
     "Uniform",
     "UniformNoise",
@@ -99,12 +104,15 @@ __all__ = [
     "load",
     "minimize",
     "simulate",
+    "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
-    if module is not None:
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif module is not None:
         value = getattr(import_module(module), name)
     else:
         value = _policy(name)
@@ -124,7 +132,7 @@ def _policy(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS, *__all__})
+    return sorted({*globals(), *_EXPORTS, *_MODULES, *__all__})
 
 
 if TYPE_CHECKING:
@@ -137,6 +145,7 @@ if TYPE_CHECKING:
         Gaussian,
         Switching,
         Table,
+        Trace,
         UniformNoise,
     )
     from semibandit.errors import (
@@ -151,7 +160,7 @@ if TYPE_CHECKING:
         SemibanditError,
     )
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
-    from semibandit.paper import InnerProductBase
+    from semibandit.paper import InnerProductBase, theory
     from semibandit.policies import (
         CLUCB,
         CTS,

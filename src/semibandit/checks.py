@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.text import unknown
 
 # Kernels tell bad feedback as ``kind + 4 * position``, this kind for an arm (`engines.kernels.check_feedback`).
 BAD_ARM = 1
@@ -138,10 +139,12 @@ def as_whole(value: Any, name: str, least: int, why: str) -> int:
 def as_number(
     value: Any, name: str, low: float = -math.inf, high: float = math.inf, *, closed: bool = True
 ) -> float:
-    """`value` as a finite float in [low, high], or strictly inside, or a `ParameterError`. O(1)."""
+    """`value` as a finite float in [low, high], or strictly inside, or a `ParameterError`; text is none. O(1)."""
     try:
+        if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{name} must be a number, got {value!r}") from None
     if not math.isfinite(number):
         raise ParameterError(f"{name} must be a finite number, got {value!r}")
@@ -154,10 +157,17 @@ def as_number(
     return number
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """`value` as True or False (0 and 1 are taken for them), or a `ParameterError`. O(1)."""
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bool(value)
+    raise ParameterError(f"{name} must be True or False, got {value!r}")
+
+
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """`value`, or a `ParameterError` that lists what is known. O(1)."""
+    """`value`, or a `ParameterError` that says what is near and what is known. O(1)."""
     if value not in known:
-        raise ParameterError(f"{name} = {value!r} is not known: one of {', '.join(map(repr, known))}")
+        raise ParameterError(unknown(f"{name} = {value!r} is not known", value, known))
     return str(value)
 
 

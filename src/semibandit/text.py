@@ -1,8 +1,8 @@
-"""Plain text tables that fit a terminal, and numbers as people read them."""
+"""Words and tables that fit a terminal: numbers as people read them, names that were meant, what to install."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WIDTH = 100
 
@@ -57,3 +57,68 @@ def duration(seconds: float) -> str:
     )
     text = number(seconds / size, 2)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
+
+
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """The known name that `word` is most likely meant to be, None if none is near. O(names x length^2).
+
+    Capitals, ``-`` and ``_`` do not count.
+
+    >>> nearest("FasterCUCB", ["cucb", "faster-cucb"]), nearest("moon", ["cucb"])
+    ('faster-cucb', None)
+    """
+    from difflib import get_close_matches
+
+    plain: dict[str, str] = {}
+    for name in known:
+        plain.setdefault(_letters(name), name)
+    near = get_close_matches(_letters(str(word)), plain, n=1, cutoff=0.6)
+    return plain[near[0]] if near else None
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def unknown(told: str, word: object, known: Iterable[str]) -> str:
+    """How a name is refused: what is wrong (`told`), the nearest known name, and all of them.
+
+    >>> unknown("policy = 'ucbc' is not known", "ucbc", ["cts", "cucb"])
+    "policy = 'ucbc' is not known, did you mean 'cucb'? It is one of cts, cucb"
+    >>> unknown("policy = 'moon' is not known", "moon", ["cts", "cucb"])
+    "policy = 'moon' is not known: one of cts, cucb"
+    """
+    names = [str(name) for name in known]
+    near = nearest(word, names)
+    if near is None:
+        return f"{told}: one of {', '.join(names)}"
+    return f"{told}, did you mean {near!r}? It is one of {', '.join(names)}"
+
+
+#: Optional packages and the extra that brings each.
+EXTRAS = {
+    "matplotlib": "plot",
+    "polars": "results",
+    "pandas": "pandas",
+    "topohub": "data",
+    "vega_datasets": "data",
+    "bokeh_sampledata": "data",
+}
+
+
+def pip_install(extra: str) -> str:
+    """The command that brings an extra, quoted so that every shell takes it.
+
+    >>> pip_install("plot")
+    "pip install 'semibandit[plot]'"
+    """
+    return f"pip install 'semibandit[{extra}]'"
+
+
+def needs(purpose: str, package: str) -> str:
+    """What to say when an optional package is missing.
+
+    >>> needs("plot", "matplotlib")
+    "plot needs matplotlib: install it with `pip install 'semibandit[plot]'`"
+    """
+    return f"{purpose} needs {package}: install it with `{pip_install(EXTRAS[package])}`"

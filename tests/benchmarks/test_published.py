@@ -75,14 +75,15 @@ def test_command_line(tmp_path):
     call = CliRunner()
     short = ["--repeats", "2", "--rounds", "100"]
     result = call.invoke(main, ["curves", "zimmert", *short, "--json", str(tmp_path / "z.json")])
-    assert result.exit_code == 0 and "reference run" in result.output and (tmp_path / "z.json").exists()
+    assert result.exit_code == 0 and (tmp_path / "z.json").exists()
+    assert "reference run" not in result.output and "--rounds 10000 compares" in result.output
     pytest.importorskip("matplotlib")
     arguments = [
         "curves",
         "classes",
         *short,
         "--out",
-        str(tmp_path),
+        str(tmp_path / "new" / "folder"),
         "--policy",
         "cucb",
         "--policy",
@@ -91,5 +92,22 @@ def test_command_line(tmp_path):
     result = call.invoke(main, arguments)
     assert result.exit_code == 0, result.output
     for name in CLASSES:
-        assert (tmp_path / f"regret-{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "new" / "folder" / f"regret-{name}.png").read_bytes().startswith(b"\x89PNG")
     assert "lower bound" in result.output
+
+
+def test_published_figures_stand_beside_their_own_horizon_only(monkeypatch):
+    from benchmarks import published
+
+    def instead(repeats, rounds, seed, say):
+        return {curve.label: np.array([100.0, 101.0]) for curve in ZIMMERT}
+
+    monkeypatch.setitem(published.FIGURES, "zimmert", (ZIMMERT, instead))
+    told = {
+        rounds: CliRunner().invoke(main, ["curves", "zimmert", "--rounds", str(rounds)]).output
+        for rounds in (9_999, 10_000)
+    }
+    assert "published" in told[10_000] and "343" in told[10_000]
+    assert "343" not in told[9_999]
+    mistaken = CliRunner().invoke(main, ["curves", "classes", "--matroid", "grafic"])
+    assert mistaken.exit_code == 2 and "did you mean 'graphic'?" in mistaken.output

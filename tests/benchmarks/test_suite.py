@@ -161,5 +161,5 @@ def test_parts_of_the_suite_and_names_that_are_none() -> None:
     result = run_suite(quick=True, only=("linear-explore",))
     assert [case["key"] for case in result["cases"]] == ["linear-explore"]
     assert result["partial"] and result["quick"] and "table1" not in result and "policies" not in result
-    with pytest.raises(ParameterError, match="only = 'linear' is not known: one of uniform-explore"):
+    with pytest.raises(ParameterError, match="only = 'linear' is not known, did you mean 'linear-"):
         run_suite(quick=True, only=("linear",))

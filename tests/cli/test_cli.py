@@ -111,6 +111,17 @@ def test_run_compares_policies_on_the_same_rewards() -> None:
     assert first["rounds"] == 200 and first["repeats"] == 2
 
 
+def test_run_sorts_by_regret_and_names_the_winner() -> None:
+    asked = ("--policy", "random", "--policy", "oracle", "--policy", "cucb")
+    output = call("run", *SMALL, *asked).output
+    rows = [line.split()[0] for line in output.splitlines() if line.split()[:1] and line.split()[0] in asked]
+    assert rows == ["oracle", "cucb", "random"]
+    assert "least regret: oracle; cucb lost" in output and "(95 %)" in output
+    alone = call("run", *SMALL[:-2], "--repeats", "1", *asked).output
+    assert "in one run (--repeats 10" in alone
+    assert "least regret" not in call("run", *SMALL).output
+
+
 def test_run_is_reproducible_and_one_repeat_has_no_error() -> None:
     def told(seed: str) -> Any:
         output = call("run", *SMALL[:-2], "--repeats", "1", "--json", "--seed", seed).stdout
@@ -138,8 +149,18 @@ def test_run_writes_parquet_and_a_picture() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known: one of cts, cucb"),
-        (["run", "--policy", "cucb:engin=resolve"], "'engin=resolve' is not an option of cucb"),
+        (["run", "--policy", "moon"], "policy = 'moon' is not known: one of cts, cucb"),
+        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known, did you mean 'cucb'? It is one of cts"),
+        (["run", "--policy", "FasterCUCB"], "did you mean 'faster-cucb'?"),
+        (["policies", "kl_osm"], "did you mean 'kl-osm'?"),
+        (["run", "--policy", "cucb:engine=kinetc"], "did you mean 'kinetic'?"),
+        (["run", "--policy", "cucb:clock"], "'clock' has no value; write clock=VALUE"),
+        (["replay", "log.parquet", "--warm", "nowhere/p.semibandit"], "there is no directory nowhere"),
+        (["run", "--policy", "cucb:exploration=abc"], "exploration must be a number, got 'abc'"),
+        (
+            ["run", "--policy", "cucb:engin=resolve"],
+            "'engin=resolve' is not an option of cucb, did you mean 'engine'?",
+        ),
         (["run", "--policy", "cucb:engine=warp"], "engine = 'warp' is not known"),
         (["run", "--policy", "cucb:exploration=much"], "policy 'cucb:exploration=much'"),
         (["run", "--arms", "3", "--rank", "4"], "rank = 4 is larger than arms = 3"),
@@ -166,12 +187,69 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     for option, name, extra in (("--out", "r.parquet", "results"), ("--plot", "r.png", "plot")):
         result = call("run", *SMALL, option, name)
         assert result.exit_code == 2
-        assert f"pip install semibandit[{extra}]" in result.output
+        assert f"`pip install 'semibandit[{extra}]'`" in result.output
 
 
 def test_unknown_command_and_option() -> None:
-    assert call("fly").exit_code == 2
     assert call("run", "--wings", "2").exit_code == 2
+    for name, says in (("fly", "no command 'fly': one of demo, run"), ("reprot", "did you mean 'report'?")):
+        result = call(name)
+        assert result.exit_code == 2 and says in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "meant"), [("--matroid", "Grafic", "graphic"), ("--env", "bernouli", "bernoulli")]
+)
+def test_names_after_options_are_guessed(option: str, value: str, meant: str) -> None:
+    result = call("run", option, value)
+    assert result.exit_code == 2
+    assert f"did you mean '{meant}'?" in " ".join(result.output.split())
+
+
+def test_no_option_of_a_policy_takes_words_for_numbers() -> None:
+    from semibandit import Uniform
+
+    context = {"horizon": 50, "means": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
+    goes_with = {"sigma": ",posterior=gaussian"}
+    for name, entry in POLICIES.items():
+        for option in entry.options:
+            spec = f"{name}:{option}=abc{goes_with.get(option, '')}"
+            with pytest.raises(ParameterError, match=rf"': {option} .*'abc'"):
+                make_policy(spec, Uniform(6, 2), context=context)
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    from semibandit.data import instances
+
+    def interrupted(*given: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(instances, "random_environment", interrupted)
+    result = call("run", *SMALL)
+    assert result.exit_code == 130 and result.output.strip() == "stopped"
+
+
+def test_a_file_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, *given: Any, **options: Any) -> None:
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = call("bench", *TINY, "--json", "b.json")
+    assert result.exit_code == 2 and result.output.strip().endswith("b.json: No space left on device")
+
+
+def test_python_dash_m() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "semibandit", "--version"],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 0 and done.stdout.startswith("semibandit, version")
+    asked = subprocess.run(
+        [sys.executable, "-m", "semibandit", "--help"], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert asked.stdout.startswith("Usage: python -m semibandit")
 
 
 # Policies by name
@@ -264,6 +342,32 @@ def test_demo_shows_a_table_and_writes_the_picture() -> None:
     assert "WARNING" not in result.stdout, "numpy and we decide alike"
     assert fits(result.stdout)
     assert Path("demo.png").read_bytes().startswith(PNG)
+
+
+def test_demo_without_matplotlib_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    from semibandit.cli import demo_runs, files
+
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo_runs, "SHOWS", demo_runs.SHOWS[:1])
+    result = call("demo", "--quick")
+    assert result.exit_code == 0, result.output
+    assert "\nuniform " in result.stdout and not Path("demo.png").exists()
+    assert "`pip install 'semibandit[plot]'`" in result.stdout
+    asked = call("demo", "--quick", "--out", "mine.png")
+    assert asked.exit_code == 2 and "--out needs matplotlib" in asked.output
+
+
+def test_info_as_json() -> None:
+    from semibandit import __version__
+    from semibandit.engines import ENGINES
+
+    told = json.loads(call("info", "--json").stdout)
+    assert told["policies"] == list(POLICIES)
+    assert [one["name"] for one in told["engines"]] == list(ENGINES)
+    assert set(told["extras"]) == {"plot", "results", "pandas", "data"}
+    assert set(told["kernels"]) == {"ahead_of_time", "compiled_here"}
+    assert told["semibandit"] in (__version__, "not installed as a package")
+    assert isinstance(json.loads(call("info", "--kernels", "--json").stdout), list)
 
 
 def test_info_names_what_there_is() -> None:

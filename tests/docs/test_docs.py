@@ -121,4 +121,41 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     command += ["-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "html")]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    assert (tmp_path / "html" / "api.html").exists()
+    site = tmp_path / "html"
+    assert (site / "api.html").exists()
+    for name in semibandit.__all__:
+        home = getattr(getattr(semibandit, name), "__module__", "")
+        if home.split(".")[1:2] in (["matroids"], ["environments"], ["simulation"]):
+            room = ".".join(home.split(".")[:2])
+            assert (site / "reference" / f"{room}.{name}.html").exists(), f"no page of {name}"
+    theory = (site / "theory.html").read_text(encoding="utf-8")
+    assert theory.count("<math") > 500 and "\\lambda" not in re.sub(r"<[^>]*>", "", theory)
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*\"", text)
+        assert not loaded, f"{page.name} loads {loaded[0]}"
+
+
+def test_words_that_people_search_for_lead_somewhere() -> None:
+    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8").lower()
+    headings = " ".join(re.findall(r"^## (.*)$", text, re.M))
+    for word in ("delayed", "contextual", "click", "slate", "cold start", "prior", "pandas"):
+        assert word in headings, word
+    terms = re.findall(r"^(\S.*)\n  ", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    words = {"K", "D", "lam", "clock", "staircase", "loop", "base", "arm", "engine", "policy"}
+    assert words <= set(terms) and terms == sorted(terms, key=str.lower)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "docs" in page.parts[-2:]], ids=lambda page: page.name
+)
+def test_links_to_a_place_on_a_page_lead_there(page: Path) -> None:
+    def slug(heading: str) -> str:
+        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+        return plain.replace(" ", "-")
+
+    for target in _LINK.findall(page.read_text(encoding="utf-8")):
+        name, _, place = target.partition("#")
+        if place and "://" not in target and name.endswith(".md"):
+            headings = re.findall(r"^#+ (.*)$", (page.parent / name).read_text(encoding="utf-8"), re.M)
+            assert place in map(slug, headings), f"{page.name} links to {target}"

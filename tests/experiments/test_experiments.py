@@ -157,8 +157,8 @@ def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
         ("rank = 3", "rank = 13", 9, "instance.1.rank: "),
         ("rank = 3", "rnk = 3", 9, "instance.1.rnk: not a known key here, did you mean 'rank'?"),
         ("arms = 12\n", "", 6, "instance.1: the key arms is missing"),
-        ("rank = 3", "rank = 3\nedges = [[0, 1]]", 10, "instance.1.edges: not a known key here."),
-        ("rank = 3", "rank = 3\nwidth = 0.1", 10, "instance.1.width: not a known key here."),
+        ("rank = 3", "rank = 3\nedges = [[0, 1]]", 10, "instance.1.edges: not a known key here: one of"),
+        ("rank = 3", "rank = 3\nwidth = 0.1", 10, "instance.1.width: not a known key here: one of"),
         (
             "rank = 3",
             "rank = 3\nenvironment = 'beta'\nconcentration = 'x'",
@@ -206,6 +206,19 @@ def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
             "",
             22,
             "policy.2: 'cucb' is also the label of the one on line 19",
+        ),
+        ("exploration = 0.3", "exploration = 'abc'", 25, "policy.2.exploration: "),
+        (
+            '[[instance]]\nlabel = "groups"',
+            '[[instnce]]\nlabel = "groups"',
+            11,
+            "instnce: not a known key here, did",
+        ),
+        (
+            'name = "cucb"\nlabel',
+            '[polcy.more]\nname = "cucb"\nlabel',
+            23,
+            "polcy: not a known key here, did you",
         ),
         ("[[policy]]", "[policy]", 22, "not valid TOML"),
         ("rounds = 120", "rounds = = 120", 2, "not valid TOML"),
@@ -267,7 +280,7 @@ def test_a_data_set_that_is_not_there_is_a_clear_message(monkeypatch: pytest.Mon
     assert found.instances[0].content == {"dataset": "isp", "options": {"name": "x"}}
     monkeypatch.delattr(sb, "data", raising=False)
     monkeypatch.setitem(sys.modules, "semibandit.data", None)
-    with pytest.raises(MissingExtraError, match=r"dataset = 'isp'.*pip install semibandit\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"dataset = 'isp'.*pip install 'semibandit\[data\]'"):
         build_all(found)
 
 

@@ -33,6 +33,7 @@ ROOMS = [
     "bench",
     "testing",
     "cli",
+    "__main__",
 ]
 
 #: Plays a little of everything when the package is built, so it looks at all rooms; nobody imports it at run time.

@@ -182,7 +182,7 @@ def test_a_class_from_outside_is_named_on_the_command_line(deadlines):
 
 def test_an_unknown_class_on_the_command_line():
     done = CliRunner().invoke(main, ["run", "--matroid", "deadlines"])
-    assert done.exit_code == 2 and "'deadlines' is not one of 'uniform', 'partition'" in done.output
+    assert done.exit_code == 2 and "'deadlines' is not known: one of uniform, partition" in done.output
 
 
 def test_a_class_of_an_installed_package_is_found_by_commands_and_their_workers(tmp_path):

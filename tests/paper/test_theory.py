@@ -311,3 +311,15 @@ def test_large_uniform_and_partition_are_fast() -> None:
     for matroid in (Uniform(200_000, 10), Partition(rng.integers(10, size=200_000))):
         assert theory.lower_bound_constant(matroid, mu) > 0
         assert theory.gaps(matroid, mu).outside.size == 200_000 - 10
+
+
+def test_theory_stands_at_the_top_level():
+    import subprocess
+    import sys
+
+    import semibandit
+    from semibandit.paper import theory as same
+
+    assert semibandit.theory is same and "theory" in dir(semibandit) and "theory" in semibandit.__all__
+    script = "import sys, semibandit; assert not any('paper' in name for name in sys.modules); semibandit.theory.gaps"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0

@@ -91,6 +91,6 @@ def test_without_matplotlib_the_error_says_what_to_install(
     comparison: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    with pytest.raises(MissingExtraError, match=r"pip install semibandit\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'semibandit\[plot\]'"):
         plot_comparison(comparison, tmp_path / "regret.png")
     assert not (tmp_path / "regret.png").exists()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from click.testing import CliRunner, Result
 from semibandit.cli.main import main
 from semibandit.errors import ExperimentError, ParameterError
 from semibandit.experiments import parse_experiment, run_experiment
+from semibandit.experiments.cells import cells_of
 from semibandit.report import Sweep, load_sweep, report_html
+from semibandit.report.data import difference
 from semibandit.report.stats import half_width, paired, t_quantile
 from semibandit.report.svg import Axis, short
 from support.html_page import Page
@@ -170,6 +174,66 @@ def test_a_single_round(tmp_path: Path) -> None:
     assert Page(text).open == [] and "nan" not in "".join(re.findall(r' d="[^"]*"', text))
 
 
+# Runs that are not finished
+
+
+def drop(folder: Path, world: int, policy: int, repeats: tuple[int, ...]) -> None:
+    """Take some results away, as if they had not been computed yet."""
+    for cell in cells_of(parse_experiment((folder / "experiment.toml").read_text())):
+        if (cell.instance, cell.policy) == (world, policy) and cell.repeat in repeats:
+            (folder / "cells" / f"{cell.key}.json").unlink()
+    for name in ("results.parquet", "timings.parquet"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def test_an_unfinished_run_shows_what_there_is(trial: Sweep, folder: Path, tmp_path: Path) -> None:
+    part = copytree(folder, tmp_path / "part")
+    drop(part, 0, 1, (1, 3))
+    drop(part, 1, 2, (0, 1, 2, 3))
+    found = load_sweep(part)
+    label = trial.worlds[1].label
+    assert found.missing == ((NASTY.replace('\\"', '"'), "cucb exploration=0.3", 2), (label, "stairs", 4))
+    whole, half = trial.worlds[0].entries[1], found.worlds[0].entries[1]
+    assert half.repeats == (0, 2) and np.array_equal(half.regret, whole.regret[[0, 2]])
+    assert [one.label for one in found.worlds[1].entries] == ["<b>plain</b>", "cucb exploration=0.3"]
+    same = trial.worlds[0].entries[0]
+    assert np.array_equal(found.worlds[0].entries[0].update_seconds, same.update_seconds)
+    mean, _ = difference(half, same) or (0.0, None)
+    assert mean == pytest.approx((whole.regret[[0, 2], -1] - same.regret[[0, 2], -1]).mean())
+    page = Page(report_html(found))
+    assert page.open == [] and "Not finished: 6 of 24 runs are missing" in page.words
+    assert "stairs: 4 of 4 repeats" in page.words
+
+
+def test_policies_that_share_no_repeat(folder: Path, tmp_path: Path) -> None:
+    part = copytree(folder, tmp_path / "part")
+    drop(part, 0, 0, (0, 1))
+    drop(part, 0, 1, (2, 3))
+    drop(part, 0, 2, (0, 1, 2, 3))
+    first = load_sweep(part).worlds[0]
+    assert difference(first.entries[0], first.entries[1]) is None
+    page = Page(report_html(load_sweep(part)))
+    assert page.open == [] and "none shared" in page.words and "may be luck" in page.words
+    done = call("report", str(part), "--out", str(tmp_path / "r.html"))
+    assert done.exit_code == 0 and "stairs: 4 of 4 repeats" in done.output
+
+
+def test_the_winner_comes_first_and_paths_are_told(trial: Sweep) -> None:
+    page = Page(report_html(trial))
+    for world in trial.worlds:
+        finals = [world.entries[i].final[0] for i in world.ranking()]
+        assert finals == sorted(finals)
+    words = page.words
+    table = words[words.index("Final regret") : words.index("Differences in pairs")]
+    order = [trial.worlds[0].entries[i].label for i in trial.worlds[0].ranking()]
+    assert sorted(order, key=table.index) == order
+    assert words.count("Least regret:") == 2 and "All runs were compiled." in words
+    mixed = replace(trial.worlds[0].entries[0], path="stepwise")
+    world = replace(trial.worlds[0], entries=[mixed, *trial.worlds[0].entries[1:]])
+    told = Page(report_html(replace(trial, worlds=[world]))).words
+    assert "Compiled and stepwise runs are timed differently" in told
+
+
 # Commands
 
 
@@ -215,8 +279,6 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
 
 
 def test_folders_that_do_not_fit_together(folder: Path, tmp_path: Path) -> None:
-    from shutil import copytree
-
     from semibandit.report.figures import plot_sweep
 
     other = copytree(folder, tmp_path / "other")
@@ -233,7 +295,10 @@ def test_folders_that_do_not_fit_together(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="cannot be read"):
         load_sweep(tmp_path / "bad")
     (tmp_path / "bad" / "results.parquet").unlink()
-    with pytest.raises(ExperimentError, match="the run is not finished"):
+    assert load_sweep(tmp_path / "bad").missing == (), "all cells are there"
+    for cell in (tmp_path / "bad" / "cells").iterdir():
+        cell.unlink()
+    with pytest.raises(ExperimentError, match="the run is not finished, and no cell of it is"):
         load_sweep(tmp_path / "bad")
     with pytest.raises(ParameterError, match="kind = 'pie'"):
         plot_sweep(load_sweep(folder), "pie", tmp_path / "x.png")

@@ -17,6 +17,7 @@ from semibandit.errors import ParameterError
 from semibandit.policies import CUCB
 from semibandit.simulation.loop import SELECT, UPDATE
 from semibandit.simulation.run import CompiledRun, compiled_run
+from semibandit.text import unknown
 
 WAYS = ("python", "compiled")
 
@@ -104,7 +105,7 @@ def check_engines(engines: tuple[str, ...]) -> None:
     """Raise for a name that is no engine, before anything long begins."""
     for name in engines:
         if name != "auto" and name not in ENGINES:
-            raise ParameterError(f"engine = {name!r} is not known: one of auto, {', '.join(ENGINES)}")
+            raise ParameterError(unknown(f"engine = {name!r} is not known", name, ("auto", *ENGINES)))
 
 
 def our_engines(start: Start, engines: tuple[str, ...]) -> list[Contender]:

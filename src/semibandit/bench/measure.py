@@ -14,6 +14,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.contenders import WAYS, Contender, check_engines, gather
 from semibandit.bench.start import Start, explore_start, late_start
+from semibandit.checks import one_of
 from semibandit.data.instances import random_environment
 from semibandit.errors import ParameterError
 from semibandit.machine import describe_machine
@@ -60,8 +61,7 @@ class Case:
     latency_rounds: int = 20_000
 
     def __post_init__(self) -> None:
-        if self.phase not in PHASES:
-            raise ParameterError(f"phase = {self.phase!r} is not known: one of {', '.join(PHASES)}")
+        one_of(self.phase, "phase", PHASES)
         for name in ("arms", "rank", "rounds", "repeats"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -57,7 +57,7 @@ def command(
     """Measure CUCB on one instance beside numpy and a scan of all weights, on the same rounds, in one run.
 
     From Python a round is select and update; a compiled one also draws the rewards. The scan is our engine "resolve",
-    which looks at every arm once a round.
+    which looks at every arm once per round.
 
     \b
     semibandit bench --arms 1000000                       uniform, D = 10, exploring

@@ -79,13 +79,13 @@ class _Curve:
             self.play(n)
 
     def recent(self) -> float:
-        """Seconds a round over about the last half of the rounds."""
+        """Seconds per round over about the last half of the rounds."""
         i = int(np.searchsorted(self.rounds, self.rounds[-1] / 2))
         i = min(i, len(self.rounds) - 2)
         return (self.seconds[-1] - self.seconds[i]) / (self.rounds[-1] - self.rounds[i])
 
     def lost(self, covered: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Rounds, seconds, and the average regret of a round so far, in percent of the best possible reward.
+        """Rounds, seconds, and the average regret per round so far, in percent of the best possible reward.
 
         Points are log-spaced, and again from the end of the covering rounds on.
         """
@@ -162,7 +162,7 @@ def play_one(show: Show, seed: int) -> dict[str, Any]:
 
 
 def against_numpy(one: dict[str, Any]) -> dict[str, Any]:
-    """The first class over computing time: ours, and numpy at its measured time a round.
+    """The first class over computing time: ours, and numpy at its measured time per round.
 
     numpy gets the covering rounds (each arm once, in order) at our speed: it would not sort to find them.
     """
@@ -181,6 +181,6 @@ def play_all(
     classes = []
     for show in SHOWS:
         playing = show.small() if quick else show
-        say(f"{playing.matroid}: {playing.arms:,} arms, {playing.rank:,} a round ...")
+        say(f"{playing.matroid}: {playing.arms:,} arms, {playing.rank:,} per round ...")
         classes.append(play_one(playing, seed))
     return against_numpy(classes[0]), classes

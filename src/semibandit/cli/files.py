@@ -6,26 +6,38 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from semibandit.errors import MissingExtraError, ParameterError
-
-_EXTRAS = {"matplotlib": "plot", "polars": "results"}
+from semibandit.text import needs
 
 
 def need(package: str, purpose: str) -> None:
     """Raise unless an optional package is installed."""
-    if find_spec(package) is None:
-        raise MissingExtraError(
-            f"{purpose} needs {package}: install it with `pip install semibandit[{_EXTRAS[package]}]`"
-        )
+    if not have(package):
+        raise MissingExtraError(needs(purpose, package))
 
 
-def writable(path: Path, option: str, suffixes: tuple[str, ...]) -> Path:
-    """`path`, if a file can be written there and its suffix is one of `suffixes`."""
-    if path.suffix.lower() not in suffixes:
+def have(package: str) -> bool:
+    """Whether an optional package is installed; it is not imported."""
+    return find_spec(package) is not None
+
+
+def writable(path: Path, option: str, suffixes: tuple[str, ...] = ()) -> Path:
+    """`path`, if a file can be written there and its suffix is one of `suffixes` (any, if there are none)."""
+    if suffixes and path.suffix.lower() not in suffixes:
         raise ParameterError(f"{option} {path}: the name should end in {' or '.join(suffixes)}")
-    if not path.resolve().parent.is_dir():
-        raise ParameterError(f"{option} {path}: there is no directory {path.parent}; make it first")
     if path.is_dir():
         raise ParameterError(f"{option} {path}: that is a directory")
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        what = f"{path.parent} is a file" if parent.exists() else f"there is no directory {path.parent}"
+        raise ParameterError(f"{option} {path}: {what}; make it first")
+    return path
+
+
+def output_folder(path: Path, option: str) -> Path:
+    """`path` as a folder for output: made if it is not there."""
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"{option} {path}: that is a file; name a folder")
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 

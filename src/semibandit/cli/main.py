@@ -1,14 +1,13 @@
-"""`semibandit`: the group of commands, and how errors are shown."""
+"""`semibandit`: the commands."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
 from semibandit import __version__
-from semibandit.errors import SemibanditError
+from semibandit.cli.group import Commands
 
 # command -> module of this package that holds it as `command`; loaded on first use
 _COMMANDS = {
@@ -26,14 +25,8 @@ _COMMANDS = {
 }
 
 
-class _Mistake(click.ClickException):
-    """A mistake of the caller: one line, exit code 2."""
-
-    exit_code = 2
-
-
-class _Lazy(click.Group):
-    """Loads a command's module when it is asked for, and turns the package's errors into one clear line."""
+class _Lazy(Commands):
+    """Loads a command's module when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -44,12 +37,6 @@ class _Lazy(click.Group):
         module = import_module(f"semibandit.cli.{_COMMANDS[cmd_name]}")
         command: click.Command = module.command
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except SemibanditError as error:
-            raise _Mistake(str(error)) from None
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,9 +8,20 @@ from typing import Any
 import click
 
 from semibandit.matroids import codec
+from semibandit.text import unknown
 
 # Spelled out, because the module that makes them needs numpy.
 ENVIRONMENTS = ("bernoulli", "beta", "gaussian", "noise", "correlated")
+
+
+class KnownName(click.Choice):  # type: ignore[type-arg,unused-ignore]
+    """One of a few names; another one is refused with the nearest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(unknown(f"{value!r} is not known", value, map(str, self.choices)), param, ctx)
 
 
 class MatroidName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -23,7 +34,7 @@ class MatroidName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in codec.names(everywhere=False) and value not in codec.names():
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, codec.names()))}.", param, ctx)
+            self.fail(unknown(f"{value!r} is not known", value, codec.names()), param, ctx)
         return str(value)
 
 
@@ -45,7 +56,7 @@ def instance_options(arms: int, rank: int, env: str) -> Callable[[Any], Any]:
             ),
             click.option(
                 "--env",
-                type=click.Choice(ENVIRONMENTS),
+                type=KnownName(ENVIRONMENTS),
                 default=env,
                 show_default=True,
                 help="How rewards are drawn around the random means.",

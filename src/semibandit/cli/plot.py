@@ -15,7 +15,7 @@ import click
 @click.option(
     "--scale",
     type=click.Choice(["linear", "semi", "log"]),
-    default="semi",
+    default="linear",
     show_default=True,
     help="Axes of regret: linear, logarithmic rounds, or both logarithmic.",
 )

@@ -20,9 +20,10 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from semibandit.errors import ParameterError
     from semibandit.policies.catalogue import POLICIES
+    from semibandit.text import unknown
 
     if name is not None and name not in POLICIES:
-        raise ParameterError(f"policy = {name!r} is not known: one of {', '.join(POLICIES)}")
+        raise ParameterError(unknown(f"policy = {name!r} is not known", name, POLICIES))
     entries = list(POLICIES.values()) if name is None else [POLICIES[name]]
     if as_json:
         rows = [

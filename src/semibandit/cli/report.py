@@ -19,24 +19,27 @@ def command(folder: Path, out: Path | None, figures: Path | None) -> None:
     """Write one self-contained HTML page about the results in FOLDER (from `semibandit run FILE`).
 
     Regret with 95 % bands, final table with intervals and differences in pairs, time per round, cost against
-    regret, and the definition of the experiment. The page needs no network.
+    regret, and the definition of the experiment. The page needs no network. Of a run that is not finished it shows what
+    there is and names what is missing.
     """
-    from semibandit.cli.files import need, writable
+    from semibandit.cli.files import need, output_folder, writable
 
     need("polars", "report")
     if figures is not None:
         need("matplotlib", "--figures")
-        if figures.exists() and not figures.is_dir():
-            from semibandit.errors import ParameterError
-
-            raise ParameterError(f"--figures {figures}: that is a file; name a folder")
     from semibandit.report.data import load_sweep
 
     sweep = load_sweep(folder)
+    if figures is not None:
+        output_folder(figures, "--figures")
     page = writable(out if out is not None else folder / "report.html", "--out", (".html", ".htm"))
     from semibandit.report.page import report_html
 
     page.write_text(report_html(sweep), encoding="utf-8")
+    for instance, policy, count in sweep.missing:
+        click.echo(
+            f"missing: {instance}, {policy}: {count} of {sweep.definition['repeats']} repeats", err=True
+        )
     click.echo(f"written: {page}")
     if figures is not None:
         from semibandit.report.figures import save_figures

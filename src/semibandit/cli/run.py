@@ -105,8 +105,11 @@ def command(
         click.echo(json.dumps({"instance": about, "policies": rows}, indent=1))
         return
     click.echo(f"{world.matroid!r}, {env} rewards, {rounds:,} rounds, {repeats} repeats, seed {seed}")
-    click.echo(f"best possible reward a round: {world.optimal_value:.4g}\n")
-    click.echo(_table(comparison.summary(), rounds * world.optimal_value))
+    click.echo(f"best possible reward per round: {world.optimal_value:.4g}\n")
+    rows = sorted(comparison.summary(), key=lambda row: float(row["regret"]))
+    click.echo(_table(rows, rounds * world.optimal_value))
+    if len(rows) > 1:
+        click.echo(f"\n{_winner(comparison)}")
     written = [
         f"{path} ({what})" for path, what in ((out, "all checkpoints"), (plot, "picture")) if path is not None
     ]
@@ -131,6 +134,19 @@ def _with_file(ctx: click.Context, file: Path | None) -> bool:
         if file is not None and name not in with_file:
             raise ParameterError(f"{option} does not go with an experiment file: say it in {file}")
     return file is not None
+
+
+def _winner(comparison: Any) -> str:
+    """Who lost least, and whether that is more than luck."""
+    from semibandit.report.stats import paired
+    from semibandit.text import number
+
+    first, second = comparison.ranking[:2]
+    mean, half = paired(comparison.regret(second)[:, -1], comparison.regret(first)[:, -1])
+    told = f"least regret: {first}; {second} lost {number(mean)} more"
+    if half is None:
+        return f"{told}, in one run (--repeats 10 tells how sure that is)"
+    return f"{told}, +- {number(half, 2)} (95 %)" + ("" if mean > half else ": that may be luck")
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from semibandit.cli.group import STOPPED
+
 
 def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> None:
     """Run the experiment in `file`, or only say what it would run."""
@@ -43,7 +45,7 @@ def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> 
             f"\nstopped: {done} are finished and kept in {folder}. Run the same command again to go on.",
             err=True,
         )
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(STOPPED) from None
     if outcome.found:
         click.echo(f"{outcome.found} of {outcome.total} cells were there already", err=True)
     click.echo(_summary(outcome.folder))
@@ -60,7 +62,7 @@ def _summary(folder: Path) -> str:
 
     rows = []
     for world in load_sweep(folder).worlds:
-        for entry in world.entries:
+        for entry in (world.entries[i] for i in world.ranking()):
             mean, half = entry.final
             rows.append(
                 (
@@ -69,9 +71,10 @@ def _summary(folder: Path) -> str:
                     number(mean, 5),
                     "-" if half is None else number(half),
                     number(entry.microseconds),
+                    entry.path,
                 )
             )
-    return table(("instance", "policy", "regret", "+- 95%", "us/round"), rows, left=2)
+    return table(("instance", "policy", "regret", "+- 95%", "us/round", "path"), rows, left=2)
 
 
 def _cut(text: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""Instances from real data, read at run time out of packages that ship it: ``pip install semibandit[data]``.
+"""Instances from real data, read at run time out of packages that ship it: ``pip install 'semibandit[data]'``.
 
 >>> from semibandit import data
 >>> sorted(data.DATASETS)
@@ -10,7 +10,6 @@ in `labels` and, for networks, coordinates in `positions`.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import Any
 
 from semibandit.environments import Environment
 from semibandit.errors import MissingExtraError, ParameterError
+from semibandit.text import pip_install, unknown
 
 __all__ = ["DATASETS", "Dataset", "DatasetEntry", "load", "load_dataset"]
 
@@ -71,7 +71,7 @@ def _loader(module: str, name: str) -> Callable[..., Dataset]:
         known = inspect.signature(found).parameters
         for key in options:
             if key not in known:
-                raise ParameterError(f"data set {name!r} has no option {key!r}: one of {', '.join(known)}")
+                raise ParameterError(unknown(f"data set {name!r} has no option {key!r}", key, known))
         return found(**options)
 
     return make
@@ -122,13 +122,10 @@ def load_dataset(name: str, **options: Any) -> Dataset:
     """
     entry = DATASETS.get(name)
     if entry is None:
-        near = difflib.get_close_matches(name, DATASETS, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ParameterError(f"data set {name!r} is not known{hint}: one of {', '.join(DATASETS)}")
+        raise ParameterError(unknown(f"data set {name!r} is not known", name, DATASETS))
     if entry.missing:
         raise MissingExtraError(
-            f"data set {name!r} is read from {', '.join(entry.missing)}, not installed: "
-            "pip install 'semibandit[data]'"
+            f"data set {name!r} is read from {', '.join(entry.missing)}, not installed: {pip_install('data')}"
         )
     return entry.make(**options)
 
@@ -146,5 +143,5 @@ def package_file(package: str, path: str) -> Path:
         if found.is_file():
             return found
     raise MissingExtraError(
-        f"{package} has no {path} here: a version that ships it is wanted; pip install 'semibandit[data]'"
+        f"{package} has no {path} here: a version that ships it is wanted; {pip_install('data')}"
     )

@@ -13,6 +13,7 @@ import numpy as np
 from semibandit.arms import FloatArray
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid, codec
+from semibandit.text import unknown
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
@@ -72,7 +73,7 @@ def make_environment(
         return worlds.UniformNoise(matroid, means, width=width, seed=seed)
     if name == "correlated":
         return worlds.Correlated(matroid, means, seed=seed)
-    raise ParameterError(f"env = {name!r} is not known: one of {', '.join(ENVIRONMENTS)}")
+    raise ParameterError(unknown(f"env = {name!r} is not known", name, ENVIRONMENTS))
 
 
 def random_environment(

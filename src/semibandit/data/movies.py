@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from semibandit.checks import one_of
 from semibandit.data import DATASETS, Dataset, package_file
 from semibandit.environments import Bernoulli
 from semibandit.errors import ParameterError
@@ -27,8 +28,7 @@ def movies(
     by a film that names the genre; a film may name several.
     """
     kinds = DATASETS["movies"].kinds
-    if kind not in kinds:
-        raise ParameterError(f"kind = {kind!r} is not known: one of {', '.join(map(repr, kinds))}")
+    one_of(kind, "kind", kinds)
     for name, value in (("capacity", capacity), ("min_reviews", min_reviews), ("slots", slots)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name} must be an integer of at least 1, got {value!r}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from semibandit.checks import one_of
 from semibandit.data import DATASETS, Dataset, package_file
 from semibandit.environments import Beta
 from semibandit.errors import ParameterError
@@ -61,8 +62,7 @@ def flights(kind: str = "graphic", capacity: int = 2, seed: int = 0) -> Dataset:
     flights scatter around that (Beta, concentration 40).
     """
     kinds = DATASETS["flights"].kinds
-    if kind not in kinds:
-        raise ParameterError(f"kind = {kind!r} is not known: {' or '.join(map(repr, kinds))}")
+    one_of(kind, "kind", kinds)
     where: dict[str, tuple[float, float]] = {}
     with package_file("vega_datasets", "_data/airports.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -21,6 +21,7 @@ from semibandit.engines.base import Engine
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.matroids.base import kind_of
+from semibandit.text import unknown
 
 Records = npt.NDArray[np.void]
 Make = Callable[..., Engine]
@@ -233,9 +234,7 @@ def make_engine(
         return ENGINES[name].make(matroid, records), why
     spec = ENGINES.get(engine)
     if spec is None:
-        raise ParameterError(
-            f"engine = {engine!r} is not known: one of 'auto', {', '.join(map(repr, ENGINES))}"
-        )
+        raise ParameterError(unknown(f"engine = {engine!r} is not known", engine, ("auto", *ENGINES)))
     way = spec.way(matroid)
     if way is None:
         fitting = [name for name, other in ENGINES.items() if other.fits(matroid, clock)]

@@ -10,6 +10,7 @@ from semibandit.environments.correlated import Correlated
 from semibandit.environments.gaussian import Gaussian
 from semibandit.environments.noise import UniformNoise
 from semibandit.environments.table import Table
+from semibandit.environments.trace import Trace
 
 __all__ = [
     "Bernoulli",
@@ -21,5 +22,6 @@ __all__ = [
     "Gaussian",
     "Switching",
     "Table",
+    "Trace",
     "UniformNoise",
 ]

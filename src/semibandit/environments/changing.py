@@ -45,7 +45,9 @@ class Switching(Environment):
 
     round_dependent = True
 
-    def __init__(self, parts: Sequence[Environment], starts: Any, *, seed: SupportsIndex = 0) -> None:
+    def __init__(
+        self, parts: Sequence[Environment], starts: npt.ArrayLike, *, seed: SupportsIndex = 0
+    ) -> None:
         given = list(parts)
         if not given or not all(isinstance(part, Environment) for part in given):
             raise ParameterError("parts must be a list of at least one environment")

@@ -23,7 +23,7 @@ class Table(CompiledEnvironment):
     `observations` is a list with one vector per arm, of any lengths but not empty; or, for millions of
     arms, one flat vector together with `offsets` (arm k owns observations[offsets[k]:offsets[k + 1]]). The
     mean of an arm is the average of its observations. Unless given, the reward range runs from the smallest
-    to the largest observation.
+    to the largest observation. Arms are drawn independently of each other; `Trace` keeps them together.
 
     >>> from semibandit import Table, Uniform
     >>> env = Table(Uniform(2, 1), [[0.0, 1.0, 1.0, 2.0], [3.0]], seed=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,13 +79,13 @@ def player(env: Environment, told: dict[str, Any], rounds: int, seed: int = 0) -
     return minimize(made) if costs else made
 
 
-def list_cells(experiment: Experiment, worlds: list[Environment]) -> list[Cell]:
-    """All cells, by instance, then policy, then repeat: the order of the results."""
+def list_cells(experiment: Experiment, worlds: Sequence[Environment | None]) -> list[Cell]:
+    """All cells, by instance, then policy, then repeat: the order of the results. `worlds` needs data sets only."""
     cells = []
     for i, instance in enumerate(experiment.instances):
-        described = dict(instance.content)
-        if "dataset" in described:
-            described["holds"] = fingerprint(worlds[i])
+        described, world = dict(instance.content), worlds[i]
+        if "dataset" in described and world is not None:
+            described["holds"] = fingerprint(world)
         for j, policy in enumerate(experiment.policies):
             for repeat in range(experiment.repeats):
                 content = {
@@ -99,6 +100,12 @@ def list_cells(experiment: Experiment, worlds: list[Environment]) -> list[Cell]:
                 }
                 cells.append(Cell(i, j, repeat, content_key(content), content))
     return cells
+
+
+def cells_of(experiment: Experiment) -> list[Cell]:
+    """All cells, with no more built than it takes to know their names: the data sets."""
+    worlds = [build_located(one) if "dataset" in one.content else None for one in experiment.instances]
+    return list_cells(experiment, worlds)
 
 
 def seeds_of(seed: int, repeat: int) -> tuple[int, int]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from semibandit.experiments.instance_table import InstanceSpec, plain, read_instance
-from semibandit.experiments.tables import Source, Table, suggestion
+from semibandit.experiments.tables import Source, Table
 from semibandit.simulation.result import checkpoints
+from semibandit.text import unknown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CHECKPOINTS = 100
@@ -142,9 +143,7 @@ def _policy(table: Table) -> PolicySpec:
 
     name = table.text("name")
     if name not in POLICIES:
-        raise table.error(
-            "name", f"{name!r} is not a policy{suggestion(name, POLICIES)} It is one of {', '.join(POLICIES)}"
-        )
+        raise table.error("name", unknown(f"{name!r} is not a policy", name, POLICIES))
     known = POLICIES[name].options
     table.has("label")
     options = {key: plain(table, key) for key in known if table.has(key)}

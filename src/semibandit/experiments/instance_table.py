@@ -12,6 +12,7 @@ import numpy as np
 from semibandit.errors import ExperimentError, MissingExtraError, SemibanditError
 from semibandit.experiments.tables import Table, is_number
 from semibandit.matroids import codec
+from semibandit.text import pip_install
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
@@ -222,7 +223,7 @@ def _load(name: str, options: dict[str, Any]) -> Environment:
     except ImportError as error:
         raise MissingExtraError(
             f"dataset = {name!r} needs semibandit.data, which cannot be loaded ({error}): "
-            "install it with `pip install semibandit[data]`"
+            f"install it with `{pip_install('data')}`"
         ) from None
     made: Environment = data.load(name, **options)
     return made

@@ -18,6 +18,7 @@ from typing import Any
 from semibandit.errors import ExperimentError, MissingExtraError
 from semibandit.experiments.cells import FORMAT, Cell
 from semibandit.experiments.definition import Experiment
+from semibandit.text import needs
 
 RESULTS, TIMINGS = "results.parquet", "timings.parquet"
 _RESOLVED, _SOURCE, _VERSIONS, _LOCK, _CELLS = (
@@ -156,6 +157,11 @@ class Store:
         except (OSError, UnicodeDecodeError):
             return ""
 
+    @property
+    def finished(self) -> bool:
+        """Whether the Parquet files of a whole run are there."""
+        return all((self.path / name).is_file() for name in (RESULTS, TIMINGS))
+
     def frames(self) -> tuple[Any, Any]:
         """Results and timings as polars data frames."""
         polars = need_polars()
@@ -188,9 +194,7 @@ def need_polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise MissingExtraError(
-            "results need polars: install it with `pip install semibandit[results]`"
-        ) from None
+        raise MissingExtraError(needs("a folder of results", "polars")) from None
     return polars
 
 

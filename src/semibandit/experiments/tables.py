@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from semibandit.errors import ExperimentError
 from semibandit.experiments.toml_lines import KeyPath, line_numbers
+from semibandit.text import nearest, unknown
 
 _MISSING: Any = object()
 
@@ -86,7 +86,8 @@ class Table:
             return self.values[key]
         if default is _MISSING:
             strange = [other for other in self.values if other not in self._asked]
-            for near in get_close_matches(key, strange, n=1):
+            near = nearest(key, strange)
+            if near is not None:
                 raise self.error(near, f"not a known key here, did you mean {key!r}?")
             raise self.error(None, f"the key {key} is missing")
         return default
@@ -118,8 +119,7 @@ class Table:
         """One of `choices`."""
         value = self.get(key, default)
         if value not in choices:
-            guess = suggestion(str(value), choices)
-            raise self.error(key, f"{_shown(value)} is not known{guess} It is one of {', '.join(choices)}")
+            raise self.error(key, unknown(f"{_shown(value)} is not known", value, choices))
         return str(value)
 
     def range(self, key: str, default: tuple[float, float]) -> list[float]:
@@ -138,19 +138,12 @@ class Table:
         """Refuse what is left over, with the nearest known key."""
         for key in self.values:
             if key not in self._asked:
-                guess = suggestion(key, self._asked)
-                raise self.error(key, f"not a known key here{guess} Known are {', '.join(self._asked)}")
+                raise self.error(key, unknown("not a known key here", key, self._asked))
 
 
 def is_number(value: Any) -> bool:
     """Whether a TOML value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """``, did you mean ...?`` when something known is near, else a full stop."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f", did you mean {near[0]!r}?" if near else "."
 
 
 def _shown(value: Any) -> str:

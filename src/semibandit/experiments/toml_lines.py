@@ -35,7 +35,8 @@ def line_numbers(text: str) -> dict[KeyPath, int]:
             if header.group(1) == "[[":
                 tables[table] = tables.get(table, -1) + 1
                 table = (*table, tables[table])
-            lines.setdefault(table, line)
+            for depth in range(1, len(table) + 1):
+                lines.setdefault(table[:depth], line)
         elif key is not None:
             path: KeyPath = table
             for part in _parts(key.group(1)):

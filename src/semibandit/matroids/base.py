@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
@@ -141,7 +142,7 @@ class Matroid(metaclass=_Frozen):
         """Sorted ids of the arms in no base, read-only. Found once, by K tests at worst."""
         return readonly(self._find_loops())
 
-    def is_independent(self, arms: Any) -> bool:
+    def is_independent(self, arms: npt.ArrayLike) -> bool:
         """Whether `arms` may be played together.
 
         Parameters
@@ -160,7 +161,7 @@ class Matroid(metaclass=_Frozen):
         """
         return bool(self._is_independent(arm_ids(arms, self.n_arms)))
 
-    def max_weight_base(self, weights: Any) -> IntArray:
+    def max_weight_base(self, weights: npt.ArrayLike) -> IntArray:
         """The heaviest base: the greedy algorithm of the paper's Section 2.
 
         Parameters

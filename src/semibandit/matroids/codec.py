@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from semibandit.errors import ParameterError
+from semibandit.text import unknown
 
 if TYPE_CHECKING:
     from semibandit.matroids.base import Matroid
@@ -126,7 +127,7 @@ def row(name: str) -> Row:
     if name not in _rows:
         _load_packages()
     if name not in _rows:
-        raise ParameterError(f"matroid = {name!r} is not known: one of {', '.join(names())}")
+        raise ParameterError(unknown(f"matroid = {name!r} is not known", name, names()))
     return _rows[name]
 
 

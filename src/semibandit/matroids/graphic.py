@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import IntArray
 from semibandit.errors import MatroidError, ParameterError
@@ -43,7 +44,7 @@ class Graphic(CompiledMatroid):
     array([1, 2, 3])
     """
 
-    def __init__(self, edges: Any, n_vertices: int | None = None) -> None:
+    def __init__(self, edges: npt.ArrayLike, n_vertices: int | None = None) -> None:
         table = integer_table(edges, "edges", columns=2)
         if len(table) == 0:
             raise MatroidError("edges is empty: need at least one edge")

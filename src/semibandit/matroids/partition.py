@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
@@ -46,7 +47,7 @@ class Partition(CompiledMatroid):
     array([1, 3, 4])
     """
 
-    def __init__(self, groups: Any, capacities: Any = 1) -> None:
+    def __init__(self, groups: npt.ArrayLike, capacities: npt.ArrayLike = 1) -> None:
         group = integers(groups, "groups")
         if group.size == 0:
             raise MatroidError("groups is empty: need one group id per arm, and at least one arm")

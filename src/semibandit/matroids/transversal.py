@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
@@ -64,7 +66,7 @@ class Transversal(CompiledMatroid):
     array([1, 2])
     """
 
-    def __init__(self, neighbours: Any, n_right: int | None = None) -> None:
+    def __init__(self, neighbours: Sequence[npt.ArrayLike] | IntArray, n_right: int | None = None) -> None:
         if isinstance(neighbours, _Rows):
             indices, lengths = neighbours
         elif isinstance(neighbours, np.ndarray) and neighbours.ndim == 2:
@@ -94,7 +96,9 @@ class Transversal(CompiledMatroid):
         self._settle_rank("neighbours")
 
     @classmethod
-    def from_arrays(cls, indptr: Any, indices: Any, n_right: int | None = None) -> Transversal:
+    def from_arrays(
+        cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, n_right: int | None = None
+    ) -> Transversal:
         """Neighbours as two arrays: those of arm k are ``indices[indptr[k]:indptr[k + 1]]``. O(their size).
 
         >>> from semibandit.matroids import Transversal

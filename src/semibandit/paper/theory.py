@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ParameterError
@@ -41,7 +42,7 @@ class Gaps:
     minimum: float
 
 
-def gaps(matroid: Matroid, means: Any) -> Gaps:
+def gaps(matroid: Matroid, means: npt.ArrayLike) -> Gaps:
     """The gaps of Section 5.2 of the paper. O(K log K), and one maximum-weight base.
 
     >>> from semibandit.matroids import Uniform
@@ -63,19 +64,19 @@ def gaps(matroid: Matroid, means: Any) -> Gaps:
     return Gaps(base, outside, depth, gap, total, float(gap.min(initial=np.inf)))
 
 
-def gap_matrix(matroid: Matroid, means: Any) -> FloatArray:
+def gap_matrix(matroid: Matroid, means: npt.ArrayLike) -> FloatArray:
     """Delta_{bar j,k}: row j for the j-th best arm of the optimal base, a column per arm outside. O(D K)."""
     mu = _check_means(matroid, means)
     base = _sorted_base(matroid, mu)
     return np.subtract.outer(mu[base], mu[_outside(matroid, base)])
 
 
-def minimum_gap(matroid: Matroid, means: Any) -> float:
+def minimum_gap(matroid: Matroid, means: npt.ArrayLike) -> float:
     """Delta_min: the smallest positive difference between an optimal arm and another arm. O(K log K)."""
     return gaps(matroid, means).minimum
 
 
-def burn_in(matroid: Matroid, means: Any, m: int = 1, upper: float = 1.0) -> float:
+def burn_in(matroid: Matroid, means: npt.ArrayLike, m: int = 1, upper: float = 1.0) -> float:
     """T_0 = max(K, exp((b / Delta_min)^(1/m))), b = ``upper`` the largest possible reward; inf on overflow.
 
     Beyond T_0 the precision 1 / log^m T is below Delta_min / b (Lemma regret-T0), so that rounding cannot
@@ -89,7 +90,12 @@ def burn_in(matroid: Matroid, means: Any, m: int = 1, upper: float = 1.0) -> flo
 
 
 def regret_bound(
-    matroid: Matroid, means: Any, horizon: Any, *, m: int = 1, reward_range: tuple[float, float]
+    matroid: Matroid,
+    means: npt.ArrayLike,
+    horizon: npt.ArrayLike,
+    *,
+    m: int = 1,
+    reward_range: tuple[float, float],
 ) -> Any:
     """Right-hand side of Theorem regret-noanytime, for FasterCUCB with precision 1 / log^m T.
 
@@ -120,7 +126,9 @@ def _theorem(g: Gaps, mu: FloatArray, t: float, m: int, a: float, b: float, t_ze
     return float(logarithmic + constant + g.base.size * b * t_zero)
 
 
-def asymptotic_constant(matroid: Matroid, means: Any, *, reward_range: tuple[float, float]) -> float:
+def asymptotic_constant(
+    matroid: Matroid, means: npt.ArrayLike, *, reward_range: tuple[float, float]
+) -> float:
     """Limit of the bound over log T: the sum of 12 (b - a)^2 / Delta_{bar d_k,k} over arms k. O(K log K).
 
     >>> from semibandit.matroids import Uniform
@@ -132,7 +140,7 @@ def asymptotic_constant(matroid: Matroid, means: Any, *, reward_range: tuple[flo
     return float((12.0 * (b - a) ** 2 / gaps(matroid, mu).gap).sum())
 
 
-def gap_lower_bound(matroid: Matroid, means: Any, horizon: Any) -> Any:
+def gap_lower_bound(matroid: Matroid, means: npt.ArrayLike, horizon: npt.ArrayLike) -> Any:
     """(K - D) log T / Delta_min: the order, without constant, of the gap-dependent lower bound. O(K log K).
 
     K counts the arms that are in some base. The bound is for the worst instance of given K, D and Delta_min
@@ -145,7 +153,7 @@ def gap_lower_bound(matroid: Matroid, means: Any, horizon: Any) -> Any:
     return float(bound) if times.ndim == 0 else bound
 
 
-def exchange_partners(matroid: Matroid, means: Any) -> tuple[IntArray, IntArray]:
+def exchange_partners(matroid: Matroid, means: npt.ArrayLike) -> tuple[IntArray, IntArray]:
     """(outside, partner): for each arm k outside the optimal base, the lightest base arm that k can replace.
 
     Let circuit(k) be the arms j of the base such that base - j + k is a base. Greedy over k first, then the
@@ -181,7 +189,7 @@ def _partners(matroid: Matroid, base: IntArray) -> tuple[IntArray, IntArray]:
     return outside, partner
 
 
-def kl_bernoulli(p: Any, q: Any) -> FloatArray:
+def kl_bernoulli(p: npt.ArrayLike, q: npt.ArrayLike) -> FloatArray:
     """Relative entropy of Bernoulli(p) to Bernoulli(q), elementwise; inf where q, not p, is 0 or 1. O(n)."""
     p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     result = np.zeros(p.shape)
@@ -192,7 +200,7 @@ def kl_bernoulli(p: Any, q: Any) -> FloatArray:
     return np.maximum(result, 0.0)
 
 
-def kl_gaussian(p: Any, q: Any, variance: float = 1.0) -> FloatArray:
+def kl_gaussian(p: npt.ArrayLike, q: npt.ArrayLike, variance: float = 1.0) -> FloatArray:
     """Relative entropy of two Gaussians of one variance: (p - q)^2 / (2 variance), elementwise. O(n)."""
     difference = np.asarray(p, dtype=np.float64) - np.asarray(q, dtype=np.float64)
     return np.asarray(difference**2 / (2.0 * variance))
@@ -200,7 +208,7 @@ def kl_gaussian(p: Any, q: Any, variance: float = 1.0) -> FloatArray:
 
 def lower_bound_constant(
     matroid: Matroid,
-    means: Any,
+    means: npt.ArrayLike,
     *,
     rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
     variance: float = 1.0,
@@ -288,7 +296,7 @@ def _outside(matroid: Matroid, base: IntArray) -> IntArray:
     return np.flatnonzero(rest).astype(np.int64)
 
 
-def _check_means(matroid: Matroid, means: Any) -> FloatArray:
+def _check_means(matroid: Matroid, means: npt.ArrayLike) -> FloatArray:
     mu = np.array(means, dtype=np.float64)
     if mu.shape != (matroid.n_arms,) or not np.isfinite(mu).all():
         raise ParameterError(f"means must be {matroid.n_arms} finite numbers, got shape {mu.shape}")
@@ -312,7 +320,7 @@ def _check_m(m: int) -> int:
     return int(m)
 
 
-def _check_horizon(horizon: Any) -> FloatArray:
+def _check_horizon(horizon: npt.ArrayLike) -> FloatArray:
     times = np.asarray(horizon, dtype=np.float64)
     if not (times >= 3).all() or np.isinf(times).any():
         raise ParameterError(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole
@@ -40,7 +42,9 @@ class Policy(Guarded, ABC):
     #: "max": told rewards; "min": told costs (see `semibandit.minimize`).
     objective: ClassVar[str] = "max"
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
+    def __init__(
+        self, matroid: Matroid, *, reward_range: tuple[float, float] = (0.0, 1.0), seed: int | None = 0
+    ) -> None:
         if not isinstance(matroid, Matroid):
             raise ParameterError(f"matroid must be a semibandit Matroid, got {type(matroid).__name__}")
         self.matroid = matroid
@@ -56,11 +60,11 @@ class Policy(Guarded, ABC):
         return self._t
 
     @abstractmethod
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
         """The base to play now, ascending arm ids; avoids the arms in `exclude`."""
 
     @unguarded
-    def update(self, arms: Any, rewards: Any) -> None:
+    def update(self, arms: npt.ArrayLike, rewards: npt.ArrayLike) -> None:
         """Count one reward for each named arm. Validates everything first; a rejected call changes nothing."""
         if type(arms) is not np.ndarray or arms.dtype != np.int64 or arms.ndim != 1 or not arms.flags.carray:
             arms = as_arms(arms, self.n_arms)
@@ -191,7 +195,7 @@ class Policy(Guarded, ABC):
         return self.clone()
 
     @unguarded
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the policy to a file from which `semibandit.load` makes one that goes on exactly as this one would.
 
         No pickle: see `semibandit.policies.files` for the format. An existing file is replaced atomically. O(K).

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
+from semibandit.text import unknown
 
 P = TypeVar("P", bound=type[Policy])
 
@@ -123,16 +124,16 @@ def parse_policy(spec: str) -> tuple[PolicyEntry, dict[str, Any]]:
     name, _, rest = spec.partition(":")
     entry = POLICIES.get(name.strip())
     if entry is None:
-        raise ParameterError(f"policy = {name!r} is not known: one of {', '.join(POLICIES)}")
+        raise ParameterError(unknown(f"policy = {name!r} is not known", name, POLICIES))
     options: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, text = part.partition("=")
         key = key.strip()
-        if not equals or key not in entry.options:
-            raise ParameterError(
-                f"policy {spec!r}: {part!r} is not an option of {entry.name}; write option=value with one of "
-                f"{', '.join(entry.options)}"
-            )
+        if not equals:
+            raise ParameterError(f"policy {spec!r}: {part!r} has no value; write {key}=VALUE")
+        if key not in entry.options:
+            told = f"policy {spec!r}: {part!r} is not an option of {entry.name}"
+            raise ParameterError(unknown(told, key, entry.options))
         if key in options:
             raise ParameterError(f"policy {spec!r}: {key} is given twice")
         options[key] = _value(text.strip())
@@ -170,12 +171,10 @@ def build_policy(
     """The policy `name` of the catalogue with `options`; see `make_policy`. Errors call it `label`."""
     entry = POLICIES.get(name)
     if entry is None:
-        raise ParameterError(f"policy = {name!r} is not known: one of {', '.join(POLICIES)}")
-    unknown = [key for key in options if key not in entry.options]
-    if unknown:
-        raise ParameterError(
-            f"policy {name!r} has no option {unknown[0]!r}: one of {', '.join(entry.options)}"
-        )
+        raise ParameterError(unknown(f"policy = {name!r} is not known", name, POLICIES))
+    for key in options:
+        if key not in entry.options:
+            raise ParameterError(unknown(f"policy {name!r} has no option {key!r}", key, entry.options))
     parameters = inspect.signature(entry.factory).parameters
     given = dict(options)
     for key, value in {**(context or {}), "seed": seed}.items():

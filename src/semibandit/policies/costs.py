@@ -20,6 +20,7 @@ import math
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import explain
@@ -72,7 +73,7 @@ class CostPolicy(Policy):
         """Number of rounds selected so far."""
         return self.inner.t
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
         return self.inner.select(exclude) if exclude is not None else self.inner.select()
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
@@ -99,11 +100,11 @@ class CostPolicy(Policy):
     def _played_until(self, t: int) -> None:
         self.inner._played_until(t)
 
-    def delete(self, arms: Any) -> None:
+    def delete(self, arms: npt.ArrayLike) -> None:
         """As the policy inside."""
         self._has("delete")(arms)
 
-    def insert(self, arms: Any) -> None:
+    def insert(self, arms: npt.ArrayLike) -> None:
         """As the policy inside."""
         self._has("insert")(arms)
 
@@ -180,7 +181,7 @@ class CostEnvironment(Environment):
         super()._played_until(t)
         self._inner._played_until(t)
 
-    def regret(self, arms: Any) -> float:
+    def regret(self, arms: npt.ArrayLike) -> float:
         """What a round with `arms` costs more, in expectation, than the cheapest base. O(D)."""
         return -super().regret(arms)
 

@@ -62,7 +62,7 @@ _MAKES_NO_SENSE = (
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def save(policy: Policy, path: Any) -> None:
+def save(policy: Policy, path: str | Path) -> None:
     """Write `policy` to `path`; see `Policy.save`. O(K), during which others may go on but for one copy of it."""
     _write(Path(path), *_snapshot(policy))
 
@@ -111,7 +111,7 @@ def _snapshot(policy: Policy) -> tuple[dict[str, Any], Arrays]:
     return about, arrays
 
 
-def load(path: Any) -> Policy:
+def load(path: str | Path) -> Policy:
     """The policy in the file `path`, which goes on exactly as the one that was saved. O(K).
 
     Raises

@@ -11,15 +11,18 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ExperimentError
+from semibandit.experiments.cells import cells_of
+from semibandit.experiments.definition import parse_experiment
 from semibandit.experiments.store import Store
-from semibandit.report.stats import half_width
+from semibandit.report.stats import half_width, paired
+from semibandit.text import unknown
 
 _WINDOWS_PER_DECADE = 4
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A policy on an instance. The arrays are cumulative, repeats x checkpoints."""
+    """A policy on an instance. The arrays are cumulative, repeats x checkpoints; `repeats` are the numbers of those."""
 
     label: str
     rounds: IntArray
@@ -30,6 +33,7 @@ class Entry:
     engine: str
     clock: str
     path: str
+    repeats: tuple[int, ...]
 
     @cached_property
     def mean_regret(self) -> FloatArray:
@@ -49,21 +53,21 @@ class Entry:
 
     @property
     def select_us(self) -> float:
-        """Microseconds a round in `select`: the median of the repeats."""
+        """Microseconds per round in `select`: the median of the repeats."""
         return float(np.median(self.select_seconds[:, -1]) * 1e6 / self.rounds[-1])
 
     @property
     def update_us(self) -> float:
-        """Microseconds a round in `update`: the median of the repeats."""
+        """Microseconds per round in `update`: the median of the repeats."""
         return float(np.median(self.update_seconds[:, -1]) * 1e6 / self.rounds[-1])
 
     @property
     def microseconds(self) -> float:
-        """The policy's microseconds a round."""
+        """The policy's microseconds per round."""
         return self.select_us + self.update_us
 
     def time_curve(self) -> tuple[FloatArray, FloatArray]:
-        """Microseconds a round over the rounds, in a few windows a decade: (middle of a window, median)."""
+        """Microseconds per round over the rounds, in a few windows a decade: (middle of a window, median)."""
         marks = np.concatenate(([0], self.rounds))
         spent = self.select_seconds + self.update_seconds
         spent = np.concatenate((np.zeros((len(spent), 1)), spent), axis=1)
@@ -79,36 +83,48 @@ class Entry:
 
 @dataclass(frozen=True)
 class World:
-    """An instance with all policies that played on it."""
+    """An instance with all policies that played on it, in the order of the experiment."""
 
     label: str
     facts: dict[str, Any]
     entries: list[Entry]
 
+    def ranking(self) -> list[int]:
+        """Places of the entries, least mean regret at the end first."""
+        return sorted(range(len(self.entries)), key=lambda i: self.entries[i].final[0])
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that times come from: compiled, stepwise, or both."""
+        return sorted({entry.path for entry in self.entries})
+
 
 @dataclass(frozen=True)
 class Sweep:
-    """A whole experiment."""
+    """An experiment; `missing` tells (instance, policy, number of repeats) of what has not been run yet."""
 
     name: str
     definition: dict[str, Any]
     versions: dict[str, Any]
     source: str
     worlds: list[World]
+    missing: tuple[tuple[str, str, int], ...] = ()
 
     def world(self, label: str) -> World:
         """The instance with this label."""
         for one in self.worlds:
             if one.label == label:
                 return one
-        known = ", ".join(repr(one.label) for one in self.worlds)
-        raise ExperimentError(f"instance = {label!r} is not in these results: one of {known}")
+        known = [one.label for one in self.worlds]
+        raise ExperimentError(unknown(f"instance = {label!r} is not in these results", label, known))
 
 
 def load_sweep(folder: str | Path) -> Sweep:
-    """The finished experiment in `folder`. O(rows)."""
+    """The experiment in `folder`, as far as it was run. O(rows)."""
     store = Store(folder)
     definition = store.definition()
+    if not store.finished:
+        return _unfinished(store, definition)
     results, timings = store.frames()
     try:
         instances = [one["label"] for one in definition["instances"]]
@@ -143,10 +159,73 @@ def load_sweep(folder: str | Path) -> Sweep:
                 engine=str(words["engine"][at]),
                 clock=str(words["clock"][at]),
                 path=str(words["path"][at]),
+                repeats=tuple(range(shape[2])),
             )
             entries.append(entry)
         worlds.append(World(instance, facts[i], entries))
     return Sweep(str(definition["name"]), definition, store.versions(), store.source(), worlds)
+
+
+def difference(one: Entry, other: Entry) -> tuple[float, float | None] | None:
+    """Final regret of `one` less that of `other`: mean over the repeats they share, half of its 95 % interval."""
+    shared = sorted(set(one.repeats) & set(other.repeats))
+    if not shared:
+        return None
+    first, second = (
+        entry.regret[[entry.repeats.index(number) for number in shared], -1] for entry in (one, other)
+    )
+    return paired(first, second)
+
+
+def _unfinished(store: Store, definition: dict[str, Any]) -> Sweep:
+    """What the finished cells of a run tell so far."""
+    experiment = parse_experiment(store.source(), str(store.path / "experiment.toml"))
+    found: dict[tuple[int, int], dict[int, dict[str, Any]]] = {}
+    for cell in cells_of(experiment):
+        result = store.load_cell(cell)
+        if result is not None:
+            found.setdefault((cell.instance, cell.policy), {})[cell.repeat] = result
+    if not found:
+        raise ExperimentError(
+            f"{store.path}: the run is not finished, and no cell of it is. Go on with the same `semibandit run`"
+        )
+    marks = np.asarray(experiment.checkpoints, dtype=np.int64)
+    worlds, missing = [], []
+    for i, instance in enumerate(experiment.instances):
+        entries = []
+        for j, policy in enumerate(experiment.policies):
+            done = found.get((i, j), {})
+            if len(done) < experiment.repeats:
+                missing.append((instance.label, policy.label, experiment.repeats - len(done)))
+            if not done:
+                continue
+            entries.append(_entry(policy.label, marks, done))
+        if entries:
+            facts = definition["instances"][i].get("facts", {})
+            worlds.append(World(instance.label, facts, entries))
+    name = str(definition["name"])
+    return Sweep(name, definition, store.versions(), store.source(), worlds, tuple(missing))
+
+
+def _entry(label: str, marks: IntArray, done: dict[int, dict[str, Any]]) -> Entry:
+    """The entry of a policy from the results of its finished cells, by repeat."""
+    first = next(iter(done.values()))
+
+    def series(name: str) -> FloatArray:
+        return np.array([result[name] for result in done.values()], dtype=np.float64)
+
+    return Entry(
+        label=label,
+        rounds=marks,
+        regret=series("regret"),
+        reward=series("reward"),
+        select_seconds=series("select_seconds"),
+        update_seconds=series("update_seconds"),
+        engine=str(first["engine"]),
+        clock=str(first["clock"]),
+        path=str(first["path"]),
+        repeats=tuple(done),
+    )
 
 
 def _check(frame: Any, instances: list[str], policies: list[str], marks: IntArray, shape: Any) -> None:

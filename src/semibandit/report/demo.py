@@ -55,26 +55,26 @@ def _draw_million(axis: Any, data: dict[str, Any]) -> None:
             0.45 * max(lost),
             "right",
             OURS,
-            f"semibandit\n{number(data['us'])} us a round\n{rounds}\nin {duration(mine[-1])}",
+            f"semibandit\n{number(data['us'])} us per round\n{rounds}\nin {duration(mine[-1])}",
         ),
         (
             between,
             height,
             "center",
             RIVAL,
-            f"{data['rival']}\n{number(data['rival_us'])} us a round\nthe same rounds\nin {duration(theirs[-1])}",
+            f"{data['rival']}\n{number(data['rival_us'])} us per round\nthe same rounds\nin {duration(theirs[-1])}",
         ),
     ):
         axis.text(x, y, text, color=colour, fontsize=10, fontweight="bold", ha=across, va="center")
     title_of(
         axis,
-        f"{data['arms']:,} arms, {data['rank']} a round: the same decisions, sooner",
-        "average regret of a round so far; numpy measured up to the dot, then projected",
+        f"{data['arms']:,} arms, {data['rank']} per round: the same decisions, sooner",
+        "average regret per round so far; numpy measured up to the dot, then projected",
     )
 
 
 def _draw_classes(axis: Any, classes: Sequence[dict[str, Any]]) -> None:
-    """Two dots a class: our time a round and that of sorting all weights every round."""
+    """Two dots per class: our time per round and that of sorting all weights every round."""
     for y, one in enumerate(reversed(classes)):
         axis.plot([one["us"], one["rival_us"]], [y, y], color=FAINT, linewidth=3, zorder=1)
         axis.plot(one["rival_us"], y, "o", color=RIVAL, markersize=8, zorder=2)
@@ -111,7 +111,7 @@ def _draw_classes(axis: Any, classes: Sequence[dict[str, Any]]) -> None:
     axis.set_yticks(range(len(classes)), names, fontsize=9)
     axis.set_ylim(-0.5, len(classes) - 0.4)
     axis.grid(False, axis="y")
-    axis.set_xlabel("microseconds a round")
+    axis.set_xlabel("microseconds per round")
     plain_ticks(axis, "x")
     title_of(axis, "Time per round", "blue: semibandit; orange: sorting all weights every round (numpy)")
 
@@ -137,7 +137,7 @@ def _draw_learning(axis: Any, classes: Sequence[dict[str, Any]]) -> None:
     axis.set_xlabel("plays per arm (rounds x D / K)")
     axis.set_ylabel("average regret, % of the best reward")
     plain_ticks(axis, "x")
-    title_of(axis, "Learning", "average regret of a round so far, as far as each class came in a few seconds")
+    title_of(axis, "Learning", "average regret per round so far, as far as each class came in a few seconds")
     label_ends(axis, ends, gap=0.05, size=9)
 
 

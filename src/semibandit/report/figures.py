@@ -8,8 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.errors import ParameterError
-from semibandit.report.canvas import SERIES, figure_of, label_ends, plain_ticks, save, title_of
+from semibandit.checks import one_of
+from semibandit.report.canvas import (
+    SCALES,
+    SERIES,
+    figure_of,
+    label_ends,
+    plain,
+    plain_ticks,
+    regret_axes,
+    save,
+    title_of,
+)
 from semibandit.report.data import Sweep, World
 
 KINDS = ("regret", "time", "cost")
@@ -17,16 +27,14 @@ _MOST_COLUMNS = 3
 
 
 def plot_sweep(
-    sweep: Sweep, kind: str, path: str | Path, instance: str | None = None, scale: str = "semi"
+    sweep: Sweep, kind: str, path: str | Path, instance: str | None = None, scale: str = "linear"
 ) -> None:
     """Draw one kind of figure, a panel per instance (or `instance` alone), to a PNG, SVG or PDF file.
 
-    `scale` is for regret: ``"linear"``, ``"semi"`` (logarithmic rounds) or ``"log"`` (both).
+    `scale` is for regret: ``"linear"``, ``"semi"`` (logarithmic rounds) or ``"log"`` (both axes).
     """
-    if kind not in KINDS:
-        raise ParameterError(f"kind = {kind!r} is not known: one of {', '.join(KINDS)}")
-    if scale not in ("linear", "semi", "log"):
-        raise ParameterError(f"scale = {scale!r} is not known: one of linear, semi, log")
+    one_of(kind, "kind", KINDS)
+    one_of(scale, "scale", SCALES)
     worlds = sweep.worlds if instance is None else [sweep.world(instance)]
     columns = min(_MOST_COLUMNS, len(worlds))
     rows = -(-len(worlds) // columns)
@@ -47,26 +55,26 @@ def save_figures(sweep: Sweep, folder: str | Path) -> list[Path]:
         slug = re.sub(r"[^a-z0-9]+", "-", world.label.lower()).strip("-")[:40]
         stem = f"{number_}-{slug}" if slug else str(number_)
         for kind, scale, name in (
-            ("regret", "semi", "regret"),
-            ("regret", "linear", "regret-linear"),
+            ("regret", "linear", "regret"),
+            ("regret", "semi", "regret-semi"),
             ("regret", "log", "regret-log"),
             ("time", "", "time"),
             ("cost", "", "cost"),
         ):
             for suffix in (".png", ".svg"):
                 path = folder / f"{name}-{stem}{suffix}"
-                plot_sweep(sweep, kind, path, world.label, scale or "semi")
+                plot_sweep(sweep, kind, path, world.label, scale or "linear")
                 written.append(path)
     return written
 
 
-def _plain(text: str) -> str:
-    """matplotlib reads $...$ as mathematics; a label is text."""
-    return text.replace("$", r"\$")
-
-
 def _short(text: str) -> str:
-    return _plain(text if len(text) <= 34 else text[:31] + "...")
+    return plain(text if len(text) <= 34 else text[:31] + "...")
+
+
+def _timed(world: World, label: str, path: str) -> str:
+    """A label beside a time: the path is told where there are two, because they do not compare."""
+    return _short(label) if len(world.paths) == 1 else f"{_short(label)} ({path})"
 
 
 def _colour(index: int) -> str:
@@ -84,18 +92,7 @@ def _regret(axis: Any, world: World, scale: str) -> None:
                 entry.rounds, mean - half, mean + half, color=_colour(i), alpha=0.15, linewidth=0
             )
         ends.append((float(entry.rounds[-1]), float(mean[-1]), _short(entry.label), _colour(i)))
-    last = world.entries[0].rounds[-1]
-    if scale != "linear":
-        axis.set_xscale("log")
-        plain_ticks(axis, "x")
-    if scale == "log":
-        axis.set_yscale("log")
-        plain_ticks(axis, "y")
-    else:
-        axis.set_ylim(bottom=0)
-    axis.set_xlim(right=last)
-    axis.set_xlabel("round")
-    axis.set_ylabel("cumulative regret")
+    regret_axes(axis, scale, int(world.entries[0].rounds[-1]))
     repeats = len(world.entries[0].regret)
     below = f"mean of {repeats} repeats, 95 % intervals" if repeats > 1 else "one repeat"
     title_of(axis, _short(world.label), below)
@@ -110,11 +107,11 @@ def _time(axis: Any, world: World, scale: str) -> None:
         if not len(x):
             continue
         axis.plot(x, y, color=_colour(i), linewidth=1.6, marker="o", markersize=3)
-        ends.append((float(x[-1]), float(y[-1]), _short(entry.label), _colour(i)))
+        ends.append((float(x[-1]), float(y[-1]), _timed(world, entry.label, entry.path), _colour(i)))
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("round")
-    axis.set_ylabel("microseconds a round")
+    axis.set_ylabel("microseconds per round")
     plain_ticks(axis, "xy")
     title_of(axis, _short(world.label), "select and update, median of the repeats")
     label_ends(axis, ends, gap=0.055)
@@ -126,7 +123,7 @@ def _cost(axis: Any, world: World, scale: str) -> None:
         mean, half = entry.final
         axis.errorbar(entry.microseconds, mean, yerr=half, fmt="o", color=_colour(i), capsize=3)
         axis.annotate(
-            _short(entry.label),
+            _timed(world, entry.label, entry.path),
             (entry.microseconds, mean),
             (7, 5),
             textcoords="offset points",
@@ -137,7 +134,7 @@ def _cost(axis: Any, world: World, scale: str) -> None:
     low, high = axis.get_xlim()
     axis.set_xlim(low / 1.5, high * 4)
     axis.set_ylim(bottom=0)
-    axis.set_xlabel("microseconds a round")
+    axis.set_xlabel("microseconds per round")
     axis.set_ylabel("final regret")
     plain_ticks(axis, "x")
     title_of(axis, _short(world.label), "down and to the left is better")

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.report.data import Entry, Sweep, World
-from semibandit.report.stats import paired
+from semibandit.report.data import Entry, Sweep, World, difference
 from semibandit.report.style import REPORT_CSS, REPORT_SCRIPT, SCALES, page
 from semibandit.report.svg import COLOURS, Line, bar_chart, line_chart, scatter_chart
 from semibandit.text import number
@@ -22,13 +21,13 @@ _LONGEST_LIST = 24
 def report_html(sweep: Sweep) -> str:
     """The page. O(rows). Text from the experiment is escaped; nothing is loaded from anywhere.
 
-    Regret with 95 % bands on three scales, final regret with paired differences, time a round, cost against regret, and
-    the definition of the experiment.
+    Regret with 95 % bands on three scales, final regret with paired differences, time per round, cost against regret,
+    and the definition of the experiment.
     """
     told = sweep.definition
     repeats = int(told["repeats"])
     lead = (
-        f"{len(sweep.worlds)} instance{_s(len(sweep.worlds))}, {len(told['policies'])} "
+        f"{len(told['instances'])} instance{_s(len(told['instances']))}, {len(told['policies'])} "
         f"{'policy' if len(told['policies']) == 1 else 'policies'}, {repeats} repeat{_s(repeats)}, "
         f"{int(told['rounds']):,} rounds, seed {told['seed']}."
     )
@@ -38,17 +37,65 @@ def report_html(sweep: Sweep) -> str:
         else "One repeat only: there are no intervals. Give repeats = 10 or more for them."
     )
     buttons = "".join(
-        f'<button type="button" data-scale="{name}" aria-pressed="{str(name == "semi").lower()}">{text}</button>'
+        f'<button type="button" data-scale="{name}" aria-pressed="{str(name == SCALES[0][0]).lower()}">{text}</button>'
         for name, text in SCALES
     )
     parts = [
         f"<h1>{escape(sweep.name)}</h1>",
         f'<p>{lead} <span class="soft">{bands} In a repeat all policies meet the same rewards.</span></p>',
+        _missing(sweep),
         f'<div class="bar"><span class="soft">Axes of the regret figures:</span>{buttons}</div>',
         *[_world(world, repeats) for world in sweep.worlds],
         _definition(sweep),
     ]
-    return page(sweep.name, "\n".join(parts), REPORT_CSS, REPORT_SCRIPT, ' data-scale="semi"')
+    return page(sweep.name, "\n".join(parts), REPORT_CSS, REPORT_SCRIPT, f' data-scale="{SCALES[0][0]}"')
+
+
+def _missing(sweep: Sweep) -> str:
+    """What has not been run yet, if anything."""
+    if not sweep.missing:
+        return ""
+    told = sweep.definition
+    total = len(told["instances"]) * len(told["policies"]) * int(told["repeats"])
+    count = sum(number_ for _, _, number_ in sweep.missing)
+    items = "".join(
+        f"<li>{escape(instance)}, {escape(policy)}: {n} of {told['repeats']} repeat{_s(int(told['repeats']))}</li>"
+        for instance, policy, n in sweep.missing[:_LONGEST_LIST]
+    )
+    more = len(sweep.missing) - _LONGEST_LIST
+    rest = f"<li>and {more} more</li>" if more > 0 else ""
+    return (
+        f'<p class="bad">Not finished: {count:,} of {total:,} runs are missing. '
+        "Go on with the same <code>semibandit run</code>, then write this page anew.</p>"
+        f"<details><summary>What is missing</summary><ul>{items}{rest}</ul></details>"
+    )
+
+
+def _winner(world: World) -> str:
+    """Who lost least, and whether that is more than luck."""
+    order = [world.entries[i] for i in world.ranking()]
+    dots = [_dot(i) for i in world.ranking()]
+    if len(order) < 2:
+        return ""
+    first = f"{dots[0]}<strong>{escape(order[0].label)}</strong>"
+    second = f"{dots[1]}{escape(order[1].label)}"
+    mean, half = difference(order[1], order[0]) or (0.0, None)
+    if half is None:
+        return f"<p>Least regret: {first}; then {second}. One shared repeat or none: this may be luck.</p>"
+    by = f"{number(abs(mean), 3)} ± {number(half, 2)}"
+    if mean > half:
+        return f"<p>Least regret: {first}, ahead of {second} by {by} (95 %).</p>"
+    return f"<p>Least regret: {first}, but {second} is within the noise: they differ by {by} (95 %).</p>"
+
+
+def _timed(world: World) -> str:
+    """Where times come from, and that two kinds of them do not compare."""
+    if len(world.paths) == 1:
+        return f"All runs were {world.paths[0]}."
+    return (
+        "Compiled and stepwise runs are timed differently: a stepwise round includes two calls from Python, "
+        "a compiled one does not."
+    )
 
 
 def _s(n: int) -> str:
@@ -61,13 +108,13 @@ def _world(world: World, repeats: int) -> str:
     if "matroid" in facts:
         what = "least expected cost" if facts.get("objective") == "min" else "best expected reward"
         at_first = " at first (it changes)" if facts.get("changes") else ""
-        about = f"{facts['matroid']}; {what} a round{at_first}: {number(float(facts['best']), 4)}"
+        about = f"{facts['matroid']}; {what} per round{at_first}: {number(float(facts['best']), 4)}"
     times = [Line(i, one.label, *one.time_curve()) for i, one in enumerate(world.entries)]
     times = [line for line in times if len(line.x)]
     small = [
         _figure(
             line_chart(
-                times, _SMALL, True, True, f"Time per round, {world.label}", "round", "microseconds a round"
+                times, _SMALL, True, True, f"Time per round, {world.label}", "round", "microseconds per round"
             ),
             "Time per round while learning, median of the repeats; the first rounds include the call of the kernel.",
         )
@@ -75,19 +122,22 @@ def _world(world: World, repeats: int) -> str:
         else "",
         _figure(
             bar_chart(
-                [(i, one.label, one.select_us, one.update_us) for i, one in enumerate(world.entries)],
+                [
+                    (i, f"{one.label}, {one.path}", one.select_us, one.update_us)
+                    for i, one in ((i, world.entries[i]) for i in world.ranking())
+                ],
                 _SMALL[0],
                 f"Time per round in total, {world.label}",
                 "µs",
             ),
-            "Time per round over the whole run: select (dark) and update (light).",
+            "Time per round over the whole run: select (dark) and update (light). " + _timed(world),
         ),
         _figure(
             scatter_chart(
                 [(i, one.microseconds, *one.final) for i, one in enumerate(world.entries)],
                 _SMALL,
                 f"Cost against regret, {world.label}",
-                "microseconds a round",
+                "microseconds per round",
                 "final regret",
             ),
             "Cost against regret: down and to the left is better.",
@@ -98,7 +148,8 @@ def _world(world: World, repeats: int) -> str:
             f"<section><h2>{escape(world.label)}</h2>",
             f'<p class="soft">{escape(about)}</p>',
             "<figure>" + _regret(world) + "</figure>",
-            _key(world.entries),
+            _key(world),
+            _winner(world),
             "<h3>Final regret</h3>",
             _final(world),
             _pairs(world, repeats),
@@ -145,28 +196,29 @@ def _dot(index: int) -> str:
     return f'<span class="dot c{index % COLOURS}">{index + 1}</span>'
 
 
-def _key(entries: list[Entry]) -> str:
-    items = "".join(f"<li>{_dot(i)}{escape(one.label)}</li>" for i, one in enumerate(entries))
+def _key(world: World) -> str:
+    items = "".join(f"<li>{_dot(i)}{escape(world.entries[i].label)}</li>" for i in world.ranking())
     return f'<ul class="key">{items}</ul>'
 
 
 def _final(world: World) -> str:
     best = 0.0 if world.facts.get("changes") else float(world.facts.get("best", 0.0))
     rows = []
-    for i, one in enumerate(world.entries):
+    for i in world.ranking():
+        one = world.entries[i]
         mean, half = one.final
         interval = "\u2013" if half is None else f"{number(mean - half, 4)} … {number(mean + half, 4)}"
         total = best * float(one.rounds[-1])
         share = f"{number(100 * mean / total, 2)} %" if total > 0 else "\u2013"
-        what = " ".join(filter(None, (one.engine, one.clock, one.path)))
+        what = " ".join(filter(None, (one.engine, one.clock)))
         rows.append(
             f'<tr><td class="name">{_dot(i)}{escape(one.label)}</td><td>{number(mean, 4)}</td><td>{interval}</td>'
             f"<td>{share}</td><td>{number(one.select_us)}</td><td>{number(one.update_us)}</td>"
-            f'<td class="left">{escape(what)}</td></tr>'
+            f'<td class="left">{escape(one.path)}</td><td class="left">{escape(what)}</td></tr>'
         )
     head = (
         '<tr><th class="left">policy</th><th>regret</th><th>95 % interval</th><th>of the best</th>'
-        '<th>select µs</th><th>update µs</th><th class="left">engine, clock, path</th></tr>'
+        '<th>select µs</th><th>update µs</th><th class="left">timed</th><th class="left">engine, clock</th></tr>'
     )
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
@@ -183,7 +235,11 @@ def _pairs(world: World, repeats: int) -> str:
             if i == j:
                 cells.append('<td class="soft">\u2013</td>')
                 continue
-            mean, half = paired(one.regret[:, -1], other.regret[:, -1])
+            found = difference(one, other)
+            if found is None:
+                cells.append('<td class="soft">none shared</td>')
+                continue
+            mean, half = found
             sure = half is not None and abs(mean) > half
             kind = (' class="good"' if mean < 0 else ' class="bad"') if sure else ""
             spread = "" if half is None else f' <span class="soft">± {number(half, 2)}</span>'

@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from semibandit.checks import one_of
 from semibandit.report.canvas import (
     BARE,
     OURS,
     RIVAL,
+    SCALES,
     SERIES,
     figure_of,
     label_ends,
+    plain,
     plain_ticks,
+    regret_axes,
     save,
     title_of,
 )
@@ -25,27 +29,41 @@ from semibandit.simulation.result import Comparison
 from semibandit.text import number
 
 
-def plot_comparison(comparison: Comparison, path: str | Path, title: str = "Regret") -> None:
-    """Mean cumulative regret over rounds with a band of two standard errors, a line per policy. O(checkpoints)."""
+def plot_comparison(
+    comparison: Comparison,
+    path: str | Path | None = None,
+    title: str = "Regret",
+    scale: str = "linear",
+) -> Any:
+    """Mean cumulative regret over rounds with a band of two standard errors, a line per policy. O(checkpoints).
+
+    `scale`: ``"linear"``, ``"semi"`` (logarithmic rounds) or ``"log"`` (both axes). Returns the figure, and writes it
+    to `path` if one is given.
+    """
+    one_of(scale, "scale", SCALES)
     figure, axis = figure_of(9.0, 4.8)
     ends = []
+    rounds = comparison.rounds
     for i, name in enumerate(comparison.runs):
         colour = SERIES[i % len(SERIES)]
-        rounds, mean = comparison.rounds, comparison.mean_regret(name)
+        mean = comparison.mean_regret(name)
         error = 2 * np.nan_to_num(comparison.standard_error(name))
         axis.plot(rounds, mean, color=colour, linewidth=1.8)
         axis.fill_between(rounds, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
-        ends.append((float(rounds[-1]), float(mean[-1]), f"{name}  {number(float(mean[-1]))}", colour))
-    axis.set_xscale("log")
-    axis.set_xlim(max(1, comparison.rounds[-1] / 1000), comparison.rounds[-1])
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("round")
-    axis.set_ylabel("cumulative regret")
-    plain_ticks(axis, "x")
+        label = plain(f"{name}  {number(float(mean[-1]), 4)}")
+        ends.append((float(rounds[-1]), float(mean[-1]), label, colour))
+    regret_axes(axis, scale, int(rounds[-1]))
     repeats = len(next(iter(comparison.runs.values())))
-    title_of(axis, title, f"mean of {repeats} runs on the same reward streams; band: two standard errors")
+    below = (
+        f"mean of {repeats} runs on the same reward streams; band: two standard errors"
+        if repeats > 1
+        else "one run"
+    )
+    title_of(axis, plain(title), below)
     label_ends(axis, ends)
-    save(figure, path)
+    if path is not None:
+        save(figure, path)
+    return figure
 
 
 def plot_case(case: dict[str, Any], path: str | Path) -> None:
@@ -69,7 +87,7 @@ def plot_case(case: dict[str, Any], path: str | Path) -> None:
     smallest = float(rows[-1]["us_per_round"])
     axis.set_xlim(smallest / 3, 3 * float(rows[0]["us_per_round"]))
     axis.grid(False, axis="y")
-    axis.set_xlabel("microseconds a round")
+    axis.set_xlabel("microseconds per round")
     plain_ticks(axis, "x")
     title_of(axis, case["title"], "median of the repeats; a compiled round also draws the rewards")
     save(figure, path)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
+from semibandit.checks import one_of
 from semibandit.errors import MissingExtraError, ParameterError
+from semibandit.text import needs, number, unknown
 
 
 def checkpoints(rounds: int, record_every: int | Sequence[int] | None) -> IntArray:
@@ -30,7 +35,7 @@ def checkpoints(rounds: int, record_every: int | Sequence[int] | None) -> IntArr
     return marks
 
 
-@dataclass
+@dataclass(repr=False)
 class SimulationResult:
     """One run. All arrays have one entry per checkpoint and are cumulative up to that round.
 
@@ -54,9 +59,13 @@ class SimulationResult:
         total = float(self.select_seconds[-1] + self.update_seconds[-1])
         return 1e6 * total / float(self.rounds[-1])
 
-    def to_frame(self) -> Any:
-        """The run as a polars data frame (extra ``results``), a row per checkpoint."""
-        return _frame(self._columns())
+    def to_frame(self, library: str = "polars") -> Any:
+        """The run as a data frame, a row per checkpoint: ``"polars"`` (extra ``results``) or ``"pandas"``."""
+        return _frame(self._columns(), library)
+
+    def plot(self, path: str | Path | None = None, *, title: str = "Regret", scale: str = "linear") -> Any:
+        """Draw the regret (extra ``plot``); see `Comparison.plot`."""
+        return Comparison({self.policy: [self]}).plot(path, title=title, scale=scale)
 
     def _columns(self) -> dict[str, Any]:
         n = len(self.rounds)
@@ -69,10 +78,33 @@ class SimulationResult:
             "update_seconds": self.update_seconds,
         }
 
+    def __repr__(self) -> str:
+        return (
+            f"SimulationResult({self.policy}: {int(self.rounds[-1]):,} rounds, regret "
+            f"{number(float(self.regret[-1]), 4)}, reward {number(float(self.reward[-1]), 4)}, "
+            f"{number(self.microseconds_per_round)} us per round, {self.path})"
+        )
 
-@dataclass
+    def _repr_html_(self) -> str:
+        return Comparison({self.policy: [self]})._repr_html_()
+
+
+@dataclass(repr=False)
 class Comparison:
-    """Several policies on the same reward streams. `runs[name]` lists one `SimulationResult` per repeat."""
+    """Several policies on the same reward streams. `runs[name]` lists one `SimulationResult` per repeat.
+
+    Example
+    -------
+    >>> import semibandit as sb
+    >>> items = sb.Uniform(n_arms=4, rank=1)
+    >>> env = sb.Bernoulli(items, [0.2, 0.4, 0.6, 0.8], seed=1)
+    >>> rivals = {"knows": sb.Oracle(items, means=env.means), "guesses": sb.Random(items)}
+    >>> runs = sb.compare(rivals, env, rounds=500, repeats=3)
+    >>> runs.best
+    'knows'
+    >>> runs
+    Comparison(2 policies, 500 rounds, 3 repeats; least regret: knows 0)
+    """
 
     runs: dict[str, list[SimulationResult]]
 
@@ -81,10 +113,20 @@ class Comparison:
         """The checkpoints, the same for every run."""
         return next(iter(self.runs.values()))[0].rounds
 
+    @property
+    def ranking(self) -> list[str]:
+        """Names of the policies, least mean regret at the end first; of equals the one named first."""
+        return sorted(self.runs, key=lambda name: float(self.mean_regret(name)[-1]))
+
+    @property
+    def best(self) -> str:
+        """The policy of least mean regret at the end."""
+        return self.ranking[0]
+
     def regret(self, policy: str) -> FloatArray:
         """Cumulative regret of `policy`, repeats x checkpoints."""
         if policy not in self.runs:
-            raise ParameterError(f"policy = {policy!r} was not compared: {', '.join(self.runs)}")
+            raise ParameterError(unknown(f"policy = {policy!r} was not compared", policy, self.runs))
         return np.array([run.regret for run in self.runs[policy]])
 
     def mean_regret(self, policy: str) -> FloatArray:
@@ -99,7 +141,7 @@ class Comparison:
         return np.asarray(regret.std(axis=0, ddof=1) / np.sqrt(len(regret)))
 
     def summary(self) -> list[dict[str, Any]]:
-        """A row per policy: final regret, its standard error, microseconds a round, path."""
+        """A row per policy, in their order: final regret, its standard error, microseconds per round, path."""
         rows: list[dict[str, Any]] = []
         for name, runs in self.runs.items():
             about: dict[str, Any] = {k: runs[0].about[k] for k in ("engine", "clock") if k in runs[0].about}
@@ -119,22 +161,82 @@ class Comparison:
             )
         return rows
 
-    def to_frame(self) -> Any:
-        """All runs as one polars data frame (extra ``results``), a row per policy, repeat and checkpoint."""
+    def to_frame(self, library: str = "polars") -> Any:
+        """All runs as one data frame, a row per policy, repeat and checkpoint.
+
+        `library` is ``"polars"`` (extra ``results``) or ``"pandas"`` (extra ``pandas``).
+        """
         columns: dict[str, list[Any]] = {}
         for runs in self.runs.values():
             for repeat, run in enumerate(runs):
                 part = {**run._columns(), "repeat": [repeat] * len(run.rounds)}
                 for key, value in part.items():
                     columns.setdefault(key, []).extend(np.asarray(value).tolist())
-        return _frame(columns)
+        return _frame(columns, library)
+
+    def plot(self, path: str | Path | None = None, *, title: str = "Regret", scale: str = "linear") -> Any:
+        """Draw mean cumulative regret over rounds (extra ``plot``): the matplotlib figure, which a notebook shows.
+
+        With `path` it is also written there (.png, .svg, .pdf). `scale` is ``"linear"``, on which the curve of a policy
+        that learns flattens; ``"semi"`` (logarithmic rounds), on which logarithmic regret is a straight line; or
+        ``"log"`` (both axes), for curves of very different heights. O(checkpoints).
+        """
+        # A later room, so it is looked up by its name when a picture is wanted.
+        draw = import_module("semibandit.report.plots").plot_comparison
+        return draw(self, path, title=title, scale=scale)
+
+    def __repr__(self) -> str:
+        n, repeats = len(self.runs), len(self.runs[self.best])
+        shape = ", ".join(
+            f"{count:,} {one if count == 1 else many}"
+            for count, one, many in (
+                (n, "policy", "policies"),
+                (int(self.rounds[-1]), "round", "rounds"),
+                (repeats, "repeat", "repeats"),
+            )
+        )
+        return f"Comparison({shape}; least regret: {self.best} {number(float(self.mean_regret(self.best)[-1]), 4)})"
+
+    def _repr_html_(self) -> str:
+        rows = {row["policy"]: row for row in self.summary()}
+        lines = []
+        for name in self.ranking:
+            row = rows[name]
+            error = (
+                ""
+                if row["standard_error"] != row["standard_error"]
+                else f" ± {number(row['standard_error'])}"
+            )
+            label = f"<b>{escape(name)}</b>" if name == self.best else escape(name)
+            cells = (
+                f"{number(row['regret'], 4)}{error}",
+                number(row["reward"], 4),
+                number(row["select_us"] + row["update_us"]),
+                row["path"],
+                escape(str(row.get("engine", ""))),
+            )
+            lines.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        head = "".join(
+            f"<th>{word}</th>" for word in ("policy", "regret", "reward", "µs per round", "path", "engine")
+        )
+        row = rows[self.best]
+        told = (
+            f"{row['rounds']:,} rounds, mean of {row['repeats']} {'run' if row['repeats'] == 1 else 'runs'}"
+        )
+        return (
+            f"<table><caption>{told}; least regret first</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        )
 
 
-def _frame(columns: dict[str, Any]) -> Any:
+#: Libraries of data frames: what `to_frame` takes.
+LIBRARIES = ("polars", "pandas")
+
+
+def _frame(columns: dict[str, Any], library: str) -> Any:
+    one_of(library, "library", LIBRARIES)
     try:
-        import polars
+        found = import_module(library)
     except ImportError:
-        raise MissingExtraError(
-            "to_frame needs polars: install it with `pip install semibandit[results]`"
-        ) from None
-    return polars.DataFrame(columns)
+        raise MissingExtraError(needs("to_frame", library)) from None
+    return found.DataFrame(columns)

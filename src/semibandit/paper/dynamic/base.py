@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import ArmError, ParameterError
@@ -39,7 +39,7 @@ class DynamicBase(ABC):
     last asked, O(D log D) after an exchange (the ids are handed out sorted).
     """
 
-    def __init__(self, matroid: Matroid, weights: Any) -> None:
+    def __init__(self, matroid: Matroid, weights: npt.ArrayLike) -> None:
         self.matroid = matroid
         self.n_arms = matroid.n_arms
         self._weight: FloatArray = arm_weights(weights, matroid.n_arms).copy()
@@ -91,7 +91,7 @@ class DynamicBase(ABC):
             _refuse_too_light(np.array([w]))
         self._set_weight(k, w)
 
-    def set_weights(self, arms: Any, weights: Any) -> None:
+    def set_weights(self, arms: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         """Change the weights of several arms, in the order given (of repeated arms the last weight stays).
 
         All are checked before any is applied. Costs one `set_weight` an arm, or one building from scratch
@@ -155,7 +155,7 @@ class ExchangedBase(DynamicBase):
     # `set_weights` solves anew when it is handed more than this share of all arms: cheaper than one by one.
     _rebuild_share = 0.25
 
-    def __init__(self, matroid: Matroid, weights: Any) -> None:
+    def __init__(self, matroid: Matroid, weights: npt.ArrayLike) -> None:
         self._sorted: IntArray | None = None
         super().__init__(matroid, weights)
 
@@ -199,7 +199,7 @@ def _refuse_too_light(weights: FloatArray) -> None:
         raise ParameterError(f"weight {weights[bad][0]}: need weights above {TOO_LIGHT} (or -inf: absent)")
 
 
-def dynamic_base(matroid: Matroid, weights: Any, eta: float | None = None) -> DynamicBase:
+def dynamic_base(matroid: Matroid, weights: npt.ArrayLike, eta: float | None = None) -> DynamicBase:
     """The best dynamic algorithm A for this class of matroid.
 
     Parameters

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_number, as_range, as_rewards, explain, one_of
@@ -90,7 +91,7 @@ class CLUCB:
         matroid: Matroid,
         *,
         delta: float = 0.05,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         engine: str = "auto",
         clock: str = "auto",
         step: float = 0.01,
@@ -170,7 +171,7 @@ class CLUCB:
         """The arms that are still to be sampled for the first time, ascending. O(K)."""
         return np.flatnonzero(self._unsampled).astype(np.int64)
 
-    def update(self, arms: Any, rewards: Any) -> None:
+    def update(self, arms: npt.ArrayLike, rewards: npt.ArrayLike) -> None:
         """Count the reward of an arm (or of several). Validates first; a refused call changes nothing."""
         ids = as_arms(arms, self.n_arms)
         values = as_rewards(rewards, len(ids))

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_number, explain, one_of
+from semibandit.checks import as_flag, as_number, explain, one_of
 from semibandit.engines import choose_clock, make_engine
 from semibandit.engines.clock import new_clock, stair_at_least, tick
 from semibandit.errors import ClockError, ParameterError
@@ -99,7 +100,7 @@ class CUCB(ClockPolicy):
         self,
         matroid: Matroid,
         *,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         exploration: float | str = 1.5,
         clock: str = "exact",
         engine: str = "auto",
@@ -111,6 +112,7 @@ class CUCB(ClockPolicy):
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
         if schedule is not None and not callable(schedule):
             raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
@@ -121,7 +123,7 @@ class CUCB(ClockPolicy):
         self.schedule = schedule
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
         self.index = index
-        self.clip = bool(clip)
+        self.clip = clip
         self.clock = self._choose_clock(clock, engine, kind)
         low, high = self.reward_range
         self._clock = new_clock(
@@ -157,7 +159,7 @@ class CUCB(ClockPolicy):
         return super().compiled_rounds() if self.schedule is None else None
 
     @unguarded
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         with self._lock:
             if exclude is None and self._plain:

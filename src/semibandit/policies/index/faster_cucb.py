@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import IntArray, flat
-from semibandit.checks import as_whole, one_of
+from semibandit.checks import as_number, as_whole, one_of
 from semibandit.engines import ENGINES, make_engine
 from semibandit.engines.base import Engine
 from semibandit.engines.clock import new_clock
@@ -117,7 +117,7 @@ class FasterCUCB(ClockPolicy):
         *,
         horizon: int,
         m: int = 1,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         method: str = "lazy",
         engine: str = "auto",
         alpha_lb: float | None = None,
@@ -149,7 +149,7 @@ class FasterCUCB(ClockPolicy):
                 f"alpha_lb = {alpha_lb} is for ranges that touch 0; here it is a = {low}, the smallest mean there is"
             )
         else:
-            lower = float(alpha_lb)
+            lower = as_number(alpha_lb, "alpha_lb")
             if not 0.0 < lower <= high:
                 raise ParameterError(f"alpha_lb must lie in (0, {high}], got {alpha_lb}")
         return (lower, high), (1.0 / math.sqrt(self.horizon), 1.0)
@@ -165,9 +165,7 @@ class FasterCUCB(ClockPolicy):
             raise ParameterError(
                 f"engine = {engine!r}: method = 'cells' keeps dynamic instances, so engine must be 'auto' or 'dynamic'"
             )
-        if engine not in ("auto", "buckets") and engine not in ENGINES:
-            names = ", ".join(map(repr, ("auto", "dynamic", "buckets", *ENGINES)))
-            raise ParameterError(f"engine = {engine!r} is not known: one of {names}")
+        one_of(engine, "engine", ("auto", "dynamic", "buckets", *ENGINES))
         rules = new_rules(self.bounds, self.epsilon, self.method)
         n_buckets = rules.alpha.edges.size * rules.beta.edges.size
         can_bucket = self.method == "lazy" and serves(self.matroid) and n_buckets <= MAX_BUCKETS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_number, one_of
@@ -69,7 +70,7 @@ class KLOSM(EnginePolicy):
         self,
         matroid: Matroid,
         *,
-        reward_range: Any = (0.0, 1.0),
+        reward_range: tuple[float, float] = (0.0, 1.0),
         loglog: float = 3.0,
         clock: str = "exact",
         engine: str = "auto",
@@ -93,7 +94,7 @@ class KLOSM(EnginePolicy):
     def _make_own(self) -> Any:
         return self._index.own
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         if exclude is not None or self._whole is None:
             return super().select(exclude)

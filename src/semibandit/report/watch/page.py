@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray
 from semibandit.errors import ParameterError
@@ -107,7 +108,9 @@ function show(frame) {
 """
 
 
-def network_page(recording: Recording, positions: Any, title: str = "A spanning tree, learning") -> str:
+def network_page(
+    recording: Recording, positions: npt.ArrayLike, title: str = "A spanning tree, learning"
+) -> str:
     """The links of a `Graphic` matroid on a map, with the played tree at every frame. O(frames K)."""
     matroid = recording.env.matroid
     if not isinstance(matroid, Graphic):
@@ -137,7 +140,7 @@ def network_page(recording: Recording, positions: Any, title: str = "A spanning 
     return _page(recording, title, picture + key, frames, _SHOW_NETWORK, {})
 
 
-def fit(positions: Any, n: int, width: float, height: float, margin: float) -> FloatArray:
+def fit(positions: npt.ArrayLike, n: int, width: float, height: float, margin: float) -> FloatArray:
     """Places scaled into a frame of this size, north up, proportions kept."""
     places = np.asarray(positions, dtype=np.float64)
     if places.shape != (n, 2) or not np.isfinite(places).all():
