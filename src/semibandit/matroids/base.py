@@ -72,6 +72,10 @@ class Matroid(metaclass=_Frozen):
         Sorted ids of the arms that are in no base.
     name : str
         The class's name in lower case.
+    labels, names : numpy.ndarray or None
+        What the arms, and the vertices, right nodes, groups or families are called, if the matroid was made from
+        something with names (`semibandit.matroids.naming`); `quotas` are then the capacities as they were given. They play no part in equality and are not saved with a
+        policy; a `semibandit.Catalog` keeps them.
 
     Examples
     --------
@@ -103,6 +107,9 @@ class Matroid(metaclass=_Frozen):
 
     n_arms: int
     name: str = "matroid"
+    labels: np.ndarray[Any, Any] | None = None
+    quotas: tuple[int, ...] | None = None
+    names: np.ndarray[Any, Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

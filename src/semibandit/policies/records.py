@@ -108,6 +108,9 @@ class RecordPolicy(Policy):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(count > 0, self.records["total"] / count, np.nan)
 
+    def _reset(self, ids: IntArray) -> None:
+        self.records[ids] = new_records(1)
+
     def _arguments(self) -> dict[str, Any]:
         return {"reward_range": self.reward_range, "seed": self.seed}
 
@@ -162,6 +165,10 @@ class EnginePolicy(RecordPolicy):
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         super()._update(arms, rewards)
         self._engine.touch(arms)
+
+    def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
+        self._engine.touch(ids)
 
     def _last_query(self) -> float:
         """What the engine was asked at in the last round."""

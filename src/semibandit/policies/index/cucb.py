@@ -171,6 +171,11 @@ class CUCB(ClockPolicy):
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
 
+    def _reset(self, ids: IntArray) -> None:
+        if self._index is not None:
+            self._index.reset(ids)
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query
 

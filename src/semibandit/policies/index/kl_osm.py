@@ -99,6 +99,10 @@ class KLOSM(EnginePolicy):
         self._played_until(self._t + 1)
         return arms
 
+    def _reset(self, ids: IntArray) -> None:
+        self._index.reset(ids)
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return self._index.query
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray
+from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Ints1, Number, Whole, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import bytes_of
@@ -326,6 +326,14 @@ class NonlinearIndex:
         """`write_indices` at a level of the caller's."""
         enter = by_handle(write_indices, *aside.kinds).entry
         return float(enter(aside.own_handle, aside.engine_handle, level))
+
+    def reset(self, ids: IntArray) -> None:
+        """Forget these arms, whose records are those of arms never seen. O(n)."""
+        if self.own.squares.size:
+            self.own.squares[ids] = 0.0
+        if self.own.bound.size:
+            self.own.bound[ids] = np.inf
+            self.own.exact_at[ids] = -1.0
 
     def copy_from(self, other: NonlinearIndex) -> None:
         """Take over what `other` knows of the arms it has; all weights are written anew."""
