@@ -33,6 +33,7 @@ _EXPORTS: dict[str, str] = {
     "Correlated": "semibandit.environments",
     "Switching": "semibandit.environments",
     "Drifting": "semibandit.environments",
+    "Catalog": "semibandit.catalog",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -58,6 +59,7 @@ __all__ = [
     "ArmError",
     "Bernoulli",
     "Beta",
+    "Catalog",
     "ClockError",
     "Correlated",
     "DiscountedCUCB",
@@ -125,6 +127,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from semibandit.catalog import Catalog
     from semibandit.environments import (
         Bernoulli,
         Beta,

@@ -74,8 +74,8 @@ class Matroid(metaclass=_Frozen):
         The class's name in lower case.
     labels, names : numpy.ndarray or None
         What the arms, and the vertices, right nodes, groups or families are called, if the matroid was made from
-        something with names (`semibandit.matroids.naming`); `quotas` are then the capacities as they were given. They play no part in equality and are not saved with a
-        policy; a `semibandit.Catalog` keeps them.
+        something with names (`semibandit.matroids.naming`); `quotas` are then the capacities as they were given. All
+        this plays no part in equality and is not saved with a policy; a `semibandit.Catalog` keeps it.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Matroid(metaclass=_Frozen):
     n_arms: int
     name: str = "matroid"
     labels: np.ndarray[Any, Any] | None = None
-    quotas: tuple[int, ...] | None = None
+    quotas: tuple[int | None, ...] | None = None
     names: np.ndarray[Any, Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

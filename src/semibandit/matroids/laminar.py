@@ -193,8 +193,9 @@ class Laminar(CompiledMatroid):
         >>> page.labels[page.max_weight_base([0.9, 0.8, 0.3, 0.4])].tolist()
         ['derby', 'tour']
         """
-        labels, leaf, parent, bound, paths = unfold(tree, quotas, total)
-        return label_arms(cls.from_tree(leaf, parent, bound), labels, paths, bound)
+        labels, leaf, parent, given, paths = unfold(tree, quotas, total)
+        bound = [len(labels) if quota is None else quota for quota in given]
+        return label_arms(cls.from_tree(leaf, parent, bound), labels, paths, given)
 
     def _nested(self, families: Any) -> tuple[IntArray, IntArray, IntArray]:
         """The tree of families given as pairs. O(total size)."""

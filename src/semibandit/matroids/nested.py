@@ -14,10 +14,8 @@ Path = tuple[Any, ...]
 
 def unfold(
     tree: Any, quotas: Any, total: int | None
-) -> tuple[list[Any], list[int], list[int], list[int], list[Path]]:
-    """Labels, the innermost family of each, and parent, bound and path of each family; family 0 holds all. O(size).
-
-    A family without a quota is bounded by the number of all arms.
+) -> tuple[list[Any], list[int], list[int], list[int | None], list[Path]]:
+    """Labels, the innermost family of each, and parent, quota and path of each family; family 0 holds all. O(size).
     """
     if not isinstance(tree, Mapping) or not tree:
         raise MatroidError(
@@ -44,7 +42,7 @@ def unfold(
             leaf += [family] * len(members)
     if not labels:
         raise MatroidError("tree holds no arms: need at least one label in an innermost list")
-    bound = [len(labels)] * len(paths)
+    bound: list[int | None] = [None] * len(paths)
     for family, quota in _by_family(quotas, paths).items():
         bound[family] = quota
     if total is not None:

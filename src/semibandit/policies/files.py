@@ -27,7 +27,7 @@ import json
 import os
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,21 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 def save(policy: Policy, path: Any) -> None:
     """Write `policy` to `path`; see `Policy.save`. O(K)."""
+    _write(Path(path), *_snapshot(policy))
+
+
+def to_bytes(policy: Policy) -> bytes:
+    """What `save` would write. O(K)."""
+    return b"".join(_chunks(*_snapshot(policy)))
+
+
+def from_bytes(raw: bytes) -> Policy:
+    """The policy that `to_bytes` was given. O(K)."""
+    return _policy_of("these bytes", *_parse(raw, "these bytes"))
+
+
+def _snapshot(policy: Policy) -> tuple[dict[str, Any], Arrays]:
+    """All there is to write."""
     costs = isinstance(policy, CostPolicy)
     if isinstance(policy, CostPolicy):
         policy = policy.inner
@@ -85,9 +100,12 @@ def save(policy: Policy, path: Any) -> None:
         "minimize": costs,
         "matroid": _matroid_to(policy.matroid, arrays),
         "arguments": _plain(arguments, "arguments", arrays),
-        "state": _plain(policy._state(), "state", arrays),
     }
-    _write(Path(path), about, arrays)
+    unchanging = set(arrays)
+    about["state"] = _plain(policy._state(), "state", arrays)
+    # Policies give the arrays themselves, which the next call changes.
+    arrays = {key: array if key in unchanging else array.copy() for key, array in arrays.items()}
+    return about, arrays
 
 
 def load(path: Any) -> Policy:
@@ -109,7 +127,14 @@ def load(path: Any) -> Policy:
     True
     """
     path = Path(path)
-    about, arrays = _read(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
+    return _policy_of(path, *_parse(raw, path))
+
+
+def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
     try:
         name = about["policy"]
         cls: Any = policy_class(name)
@@ -184,8 +209,8 @@ def _matroid_from(about: Mapping[str, Any], arrays: Arrays) -> Matroid:
 # -- bytes -----------------------------------------------------------------------------------------------
 
 
-def _write(path: Path, about: dict[str, Any], arrays: Arrays) -> None:
-    """Everything into a new file beside `path`, which then takes its place."""
+def _chunks(about: dict[str, Any], arrays: Arrays) -> Iterator[Any]:
+    """The bytes of a file, part by part."""
     listed, offset = [], 0
     stored = []
     for name, array in arrays.items():
@@ -199,22 +224,24 @@ def _write(path: Path, about: dict[str, Any], arrays: Arrays) -> None:
     text = json.dumps({**about, "arrays": listed}, allow_nan=False).encode()
     text += b" " * (-(_HEAD.size + len(text)) % _LINE)
     digest = hashlib.blake2b(digest_size=_DIGEST)
+    parts = [_HEAD.pack(MAGIC, VERSION, 0, len(text)), text]
+    for data in stored:
+        parts += [data.data.cast("B") if data.size else b"", b"\0" * (-data.nbytes % _LINE)]
+    for part in parts:
+        digest.update(part)
+        yield part
+    yield digest.digest()
+
+
+def _write(path: Path, about: dict[str, Any], arrays: Arrays) -> None:
+    """Everything into a new file beside `path`, which then takes its place."""
     handle, temporary = tempfile.mkstemp(
         prefix=f".{path.name}.", dir=path.parent if str(path.parent) else "."
     )
     try:
         with os.fdopen(handle, "wb") as file:
-
-            def put(data: Any) -> None:
-                file.write(data)
-                digest.update(data)
-
-            put(_HEAD.pack(MAGIC, VERSION, 0, len(text)))
-            put(text)
-            for data in stored:
-                put(data.data.cast("B") if data.size else b"")
-                put(b"\0" * (-data.nbytes % _LINE))
-            file.write(digest.digest())
+            for part in _chunks(about, arrays):
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -224,12 +251,8 @@ def _write(path: Path, about: dict[str, Any], arrays: Arrays) -> None:
         raise
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """The JSON and the arrays of a file whose checksum fits."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
+def _parse(raw: bytes, path: Any) -> tuple[dict[str, Any], Arrays]:
+    """The JSON and the arrays in the bytes of a file whose checksum fits."""
     if len(raw) < _HEAD.size + _DIGEST or not raw.startswith(MAGIC):
         raise FileError(f"{path} is not a saved policy (or was cut short)")
     _, version, zero, length = _HEAD.unpack_from(raw)
