@@ -25,6 +25,7 @@ ROOMS = [
     "paper",
     "environments",
     "policies",
+    "catalog",
     "simulation",
     "data",
     "experiments",

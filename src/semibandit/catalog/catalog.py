@@ -10,16 +10,18 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog.arms import Arms
-from semibandit.catalog.files import restore, snapshot, write
+from semibandit.catalog.files import restore, save
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, kind_from_matroid
-from semibandit.catalog.labels import check_label, is_hashable, label_list
+from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
 from semibandit.checks import as_rewards, as_whole
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.matroids import Matroid, Transversal
 from semibandit.policies import CUCB
 from semibandit.policies.base import Policy
 from semibandit.text import number, table
+
+Maker = Callable[..., Policy]
 
 
 class Catalog:
@@ -78,7 +80,7 @@ class Catalog:
     def __init__(
         self,
         kind: Kind,
-        policy: Callable[..., Policy] = CUCB,
+        policy: Maker = CUCB,
         *,
         capacity: int = 64,
         remember: int = 100_000,
@@ -105,34 +107,29 @@ class Catalog:
     # -- how to make one ---------------------------------------------------------------------------------
 
     @classmethod
-    def uniform(cls, rank: int, policy: Callable[..., Policy] = CUCB, **options: Any) -> Catalog:
+    def uniform(cls, rank: int, policy: Maker = CUCB, **options: Any) -> Catalog:
         """Any `rank` of all labels; ``add(label)``. Options as in the class."""
         return cls(Items(rank), policy, **options)
 
     @classmethod
     def partition(
-        cls,
-        quotas: Mapping[Any, int],
-        policy: Callable[..., Policy] = CUCB,
-        *,
-        total: int | None = None,
-        **options: Any,
+        cls, quotas: Mapping[Any, int], policy: Maker = CUCB, *, total: int | None = None, **options: Any
     ) -> Catalog:
         """At most ``quotas[category]`` labels of each category, and `total` in all; ``add(label, category)``."""
         return cls(Categories(quotas, total), policy, **options)
 
     @classmethod
-    def graphic(cls, policy: Callable[..., Policy] = CUCB, **options: Any) -> Catalog:
+    def graphic(cls, policy: Maker = CUCB, **options: Any) -> Catalog:
         """Links without a cycle; ``add(label, (u, v))``, or ``add((u, v))`` if the link is called by its ends."""
         return cls(Links(), policy, **options)
 
     @classmethod
-    def transversal(cls, tasks: Any, policy: Callable[..., Policy] = CUCB, **options: Any) -> Catalog:
+    def transversal(cls, tasks: Any, policy: Maker = CUCB, **options: Any) -> Catalog:
         """Labels that can be matched to tasks all at once; ``add(label, [task, ...])``. See `matching`."""
         return cls(Workers(tasks), policy, **options)
 
     @classmethod
-    def from_matroid(cls, matroid: Matroid, policy: Callable[..., Policy] = CUCB, **options: Any) -> Catalog:
+    def from_matroid(cls, matroid: Matroid, policy: Maker = CUCB, **options: Any) -> Catalog:
         """A catalog that starts with the arms of a matroid, by their labels (`semibandit.matroids.naming`). O(size).
 
         Arms without labels are called by their ids. Capacities that were cut down to the size of a group, where the
@@ -310,11 +307,10 @@ class Catalog:
         heading = self._arms.kind.heading
         lines = []
         for row in rows:
-            attribute = [_text(row["attribute"])] if heading else []
-            lines.append([_text(row["label"]), *attribute, f"{row['count']:,}", number(row["mean"])])
-        return table(
-            ["label", *([heading] if heading else []), "count", "mean"], lines, left=2 if heading else 1
-        )
+            attribute = [text_of(row["attribute"])] if heading else []
+            lines.append([text_of(row["label"]), *attribute, f"{row['count']:,}", number(row["mean"])])
+        header = ["label", *([heading] if heading else []), "count", "mean"]
+        return table(header, lines, left=len(header) - 2)
 
     def matching(self, labels: Any) -> dict[Any, Any]:
         """Who does what: a task of its own for each of `labels`. For catalogs of tasks; cost as `Transversal.matching`.
@@ -381,10 +377,7 @@ class Catalog:
         >>> again.metadata["site"], again.decide() == page.decide()
         ('north', True)
         """
-        with self._lock:
-            self._arms.settle()
-            about, arrays = snapshot(self)
-        write(path, about, arrays)
+        save(self, path)
 
     @classmethod
     def load(cls, path: Any) -> Catalog:
@@ -406,8 +399,3 @@ class Catalog:
             return (
                 f"Catalog({self._arms.kind.name}, labels={len(self._arms.ids)}, policy={self._arms.policy!r})"
             )
-
-
-def _text(value: Any) -> str:
-    """A label or an attribute for a table: tuples without their brackets."""
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

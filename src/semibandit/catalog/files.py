@@ -32,7 +32,7 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
     """All there is to write of a catalog that is settled. O(K)."""
     ids = catalog._arms.ids
     try:
-        json.dumps(catalog.metadata, allow_nan=False)
+        metadata = json.loads(json.dumps(catalog.metadata, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ParameterError(f"metadata has no place in a file: JSON cannot hold it ({error})") from None
     about = {
@@ -49,7 +49,7 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
             "expired": catalog._n_expired,
             "dropped": catalog._n_dropped,
             "grown": catalog._arms.grown,
-            "metadata": catalog.metadata,
+            "metadata": metadata,
         },
     }
     arrays = {
@@ -60,9 +60,11 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
     return about, arrays
 
 
-def write(path: Any, about: dict[str, Any], arrays: Arrays) -> None:
-    """Write a snapshot to `path` in one step. O(size)."""
-    # Metadata that changed since it was looked at is the only thing that could fail here; then nothing is written.
+def save(catalog: Catalog, path: Any) -> None:
+    """Write a catalog to `path`; see `Catalog.save`. O(K)."""
+    with catalog._lock:
+        catalog._arms.settle()
+        about, arrays = snapshot(catalog)
     _write(Path(path), about, arrays)
 
 

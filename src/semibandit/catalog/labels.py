@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -53,8 +52,6 @@ def check_label(label: Any) -> None:
 
 def is_hashable(value: Any) -> bool:
     """Whether `value` can be a label; a tuple with a list in it cannot."""
-    if not isinstance(value, Hashable):
-        return False
     try:
         hash(value)
     except TypeError:
@@ -67,3 +64,8 @@ def label_list(labels: Any, name: str = "labels") -> list[Any]:
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise ArmError(f"{name} = {labels!r}: need a list of labels, here perhaps [{labels!r}]")
     return column(labels, name)
+
+
+def text_of(value: Any) -> str:
+    """A label or an attribute in a table: a tuple without its brackets."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
