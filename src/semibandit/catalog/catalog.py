@@ -302,14 +302,15 @@ class Catalog:
             ]
 
     def table(self, labels: Any = None) -> str:
-        """`rows` as a table to print, in the order of `labels`. O(K)."""
-        rows = self.rows(labels)
+        """`rows` as a table to print, in the order of `labels`; links that are called by their ends, once. O(K)."""
+        told = [(text_of(row["label"]), text_of(row["attribute"]), row) for row in self.rows(labels)]
         heading = self._arms.kind.heading
-        lines = []
-        for row in rows:
-            attribute = [text_of(row["attribute"])] if heading else []
-            lines.append([text_of(row["label"]), *attribute, f"{row['count']:,}", number(row["mean"])])
-        header = ["label", *([heading] if heading else []), "count", "mean"]
+        both = bool(heading) and (not told or any(label != attribute for label, attribute, _ in told))
+        lines = [
+            [label, *([attribute] if both else []), f"{row['count']:,}", number(row["mean"])]
+            for label, attribute, row in told
+        ]
+        header = ["label", *([heading] if both else []), "count", "mean"]
         return table(header, lines, left=len(header) - 2)
 
     def matching(self, labels: Any) -> dict[Any, Any]:

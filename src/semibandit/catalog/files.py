@@ -35,7 +35,7 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
         metadata = json.loads(json.dumps(catalog.metadata, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ParameterError(f"metadata has no place in a file: JSON cannot hold it ({error})") from None
-    about = {
+    about: dict[str, Any] = {
         "library": __version__,
         "policy": _TITLE,
         "catalog": {
@@ -52,7 +52,7 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
             "metadata": metadata,
         },
     }
-    arrays = {
+    arrays: Arrays = {
         "types": ids.type_of.copy(),
         "arms": np.fromiter(ids.id_of.values(), dtype=np.int64, count=len(ids.id_of)),
         "policy": np.frombuffer(to_bytes(catalog._arms.policy), dtype=np.uint8),

@@ -15,8 +15,7 @@ Path = tuple[Any, ...]
 def unfold(
     tree: Any, quotas: Any, total: int | None
 ) -> tuple[list[Any], list[int], list[int], list[int | None], list[Path]]:
-    """Labels, the innermost family of each, and parent, quota and path of each family; family 0 holds all. O(size).
-    """
+    """Labels, the innermost family of each, and parent, quota and path of each family; family 0 holds all. O(size)."""
     if not isinstance(tree, Mapping) or not tree:
         raise MatroidError(
             f"tree = {tree!r}: need a dictionary of families, each a dictionary or a list of labels"

@@ -224,7 +224,7 @@ def _chunks(about: dict[str, Any], arrays: Arrays) -> Iterator[Any]:
     text = json.dumps({**about, "arrays": listed}, allow_nan=False).encode()
     text += b" " * (-(_HEAD.size + len(text)) % _LINE)
     digest = hashlib.blake2b(digest_size=_DIGEST)
-    parts = [_HEAD.pack(MAGIC, VERSION, 0, len(text)), text]
+    parts: list[Any] = [_HEAD.pack(MAGIC, VERSION, 0, len(text)), text]
     for data in stored:
         parts += [data.data.cast("B") if data.size else b"", b"\0" * (-data.nbytes % _LINE)]
     for part in parts:
