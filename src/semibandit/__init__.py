@@ -34,6 +34,7 @@ _EXPORTS: dict[str, str] = {
     "Correlated": "semibandit.environments",
     "Switching": "semibandit.environments",
     "Drifting": "semibandit.environments",
+    "Catalog": "semibandit.catalog",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -65,6 +66,7 @@ __all__ = [
     "ArmError",
     "Bernoulli",
     "Beta",
+    "Catalog",
     "ClockError",
     "Correlated",
     "DiscountedCUCB",
@@ -136,6 +138,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from semibandit.catalog import Catalog
     from semibandit.environments import (
         Bernoulli,
         Beta,

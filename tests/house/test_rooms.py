@@ -26,6 +26,7 @@ ROOMS = [
     "paper",
     "environments",
     "policies",
+    "catalog",
     "simulation",
     "data",
     "experiments",

@@ -73,6 +73,10 @@ class Matroid(metaclass=_Frozen):
         Sorted ids of the arms that are in no base.
     name : str
         The class's name in lower case.
+    labels, names : numpy.ndarray or None
+        What the arms, and the vertices, right nodes, groups or families are called, if the matroid was made from
+        something with names (`semibandit.matroids.naming`); `quotas` are then the capacities as they were given. All
+        this plays no part in equality and is not saved with a policy; a `semibandit.Catalog` keeps it.
 
     Examples
     --------
@@ -104,6 +108,9 @@ class Matroid(metaclass=_Frozen):
 
     n_arms: int
     name: str = "matroid"
+    labels: np.ndarray[Any, Any] | None = None
+    quotas: tuple[int | None, ...] | None = None
+    names: np.ndarray[Any, Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import IntArray
-from semibandit.errors import MatroidError, ParameterError
+from semibandit.errors import ArmError, MatroidError, ParameterError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_graphic
-from semibandit.matroids.validate import in_range, inferred_size, integer_table, positive, readonly
+from semibandit.matroids.naming import columns_of, label_arms, numbered
+from semibandit.matroids.validate import arm_ids, in_range, inferred_size, integer_table, positive, readonly
 
 
 class Graphic(CompiledMatroid):
@@ -58,6 +60,91 @@ class Graphic(CompiledMatroid):
         self._tail = readonly(table[:, 0].copy())
         self._head = readonly(table[:, 1].copy())
         self._settle_rank("edges")
+
+    @classmethod
+    def from_edges(
+        cls, edges: Any, source: str = "source", target: str = "target", label: str | None = None
+    ) -> Graphic:
+        """A graph from a list of links between named places; arms are its rows. O(K).
+
+        Parameters
+        ----------
+        edges
+            A table (`semibandit.matroids.naming`: pandas, polars, a dictionary of columns, the path of a CSV file,
+            rows that are dictionaries) or a sequence of pairs of names.
+        source, target
+            The columns with the two ends.
+        label
+            The column that names the arms; without it the label of an arm is the pair of its ends.
+
+        Raises
+        ------
+        MatroidError
+            When a column or a name is missing, or two arms have one label: parallel links need a column `label`.
+
+        >>> from semibandit.matroids import Graphic
+        >>> roads = Graphic.from_edges([("Ulm", "Bonn"), ("Bonn", "Kiel"), ("Kiel", "Ulm")])
+        >>> roads.labels[roads.max_weight_base([1, 3, 2])].tolist()
+        [('Bonn', 'Kiel'), ('Kiel', 'Ulm')]
+        """
+        if isinstance(edges, (list, tuple)) and edges and not isinstance(edges[0], Mapping):
+            if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in edges):
+                raise MatroidError("edges: need a table, or pairs of names")
+            ends, labels = [list(part) for part in zip(*edges, strict=True)], None
+        else:
+            ends = columns_of(edges, [source, target, *([] if label is None else [label])])
+            labels = ends.pop() if label is not None else None
+        if not ends[0]:
+            raise MatroidError("edges is empty: need at least one edge")
+        tail, names = numbered(ends[0], source)
+        head, names = numbered(ends[1], target, names)
+        made = cls(np.column_stack([tail, head]), n_vertices=len(names))
+        return label_arms(made, list(zip(*ends, strict=True)) if labels is None else labels, names)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Graphic:
+        """The graph of networkx, its edges in their order; labels are (u, v), or (u, v, key) in a multigraph. O(K + V).
+
+        Raises
+        ------
+        MatroidError
+            When this is no graph of networkx, has no edges, or has directions: a spanning tree has none.
+
+        >>> import networkx as nx
+        >>> from semibandit.matroids import Graphic
+        >>> ring = Graphic.from_networkx(nx.cycle_graph(["a", "b", "c"]))
+        >>> ring.forest(ring.max_weight_base([2, 1, 3]))
+        [('a', 'b'), ('b', 'c')]
+        """
+        if not all(hasattr(graph, part) for part in ("nodes", "edges", "is_directed", "is_multigraph")):
+            raise MatroidError(f"graph must be a graph of networkx, got {type(graph).__name__}")
+        if graph.is_directed():
+            raise MatroidError(
+                "graph is directed, but a spanning tree has no directions: use graph.to_undirected()"
+            )
+        labels = list(graph.edges(keys=True) if graph.is_multigraph() else graph.edges())
+        if not labels:
+            raise MatroidError("graph has no edges: need at least one")
+        place = {name: i for i, name in enumerate(graph.nodes)}
+        ends = [(place[edge[0]], place[edge[1]]) for edge in labels]
+        return label_arms(cls(ends, n_vertices=len(place)), labels, place)
+
+    def forest(self, arms: Any) -> list[tuple[Any, Any]]:
+        """The ends of each of `arms`, which must be free of cycles, in their order; by name where there are names.
+
+        The list is what networkx makes a graph of: ``nx.Graph(matroid.forest(arms))``. O(V + n log n).
+
+        >>> from semibandit.matroids import Graphic
+        >>> Graphic([(0, 1), (1, 2), (2, 0)]).forest([2, 0])
+        [(2, 0), (0, 1)]
+        """
+        ids = arm_ids(arms, self.n_arms)
+        if not self._is_independent(ids):
+            raise ArmError("arms: these edges hold a cycle, so they are no forest")
+        ends = self._tail[ids], self._head[ids]
+        if self.names is not None:
+            ends = self.names[ends[0]], self.names[ends[1]]
+        return list(zip(*(part.tolist() for part in ends), strict=True))
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_graphic(order, self._tail, self._head, self.n_vertices, limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_laminar
+from semibandit.matroids.naming import label_arms
+from semibandit.matroids.nested import unfold
 from semibandit.matroids.partition import blocks
 from semibandit.matroids.validate import flatten, in_range, integers, per_item, readonly
 
@@ -164,6 +167,35 @@ class Laminar(CompiledMatroid):
             raise MatroidError(f"parent[{bad}] = {around[bad]}: parents must come before their children")
         in_range(innermost, around.size, "leaf", "families")
         return cls(innermost.size, _Tree(innermost, around, bound))
+
+    @classmethod
+    def from_nested(
+        cls, tree: Mapping[Any, Any], quotas: Mapping[Any, int], total: int | None = None
+    ) -> Laminar:
+        """Families by name: a dictionary of dictionaries, lists of labels innermost. O(K + F * depth).
+
+        Parameters
+        ----------
+        tree
+            ``{"news": {"sport": ["derby", "final"], "world": ["vote"]}, "music": ["tour"]}``.
+        quotas
+            How many of a family may be played, by its name, or by the tuple of names that leads to it if several
+            families have that name. A family that is not named is bounded by those around and inside it.
+        total
+            How many may be played in all.
+
+        `labels` are those of the innermost lists, in their order; `names` are the tuples that lead to each family, ()
+        for all arms.
+
+        >>> from semibandit.matroids import Laminar
+        >>> tree = {"news": {"sport": ["derby", "final"], "world": ["vote"]}, "music": ["tour"]}
+        >>> page = Laminar.from_nested(tree, {"news": 2, "sport": 1}, total=2)
+        >>> page.labels[page.max_weight_base([0.9, 0.8, 0.3, 0.4])].tolist()
+        ['derby', 'tour']
+        """
+        labels, leaf, parent, given, paths = unfold(tree, quotas, total)
+        bound = [len(labels) if quota is None else quota for quota in given]
+        return label_arms(cls.from_tree(leaf, parent, bound), labels, paths, given)
 
     def _nested(self, families: Any) -> tuple[IntArray, IntArray, IntArray]:
         """The tree of families given as pairs. O(total size)."""

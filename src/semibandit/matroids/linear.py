@@ -14,6 +14,7 @@ from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
+from semibandit.matroids.naming import label_arms, sparse_rows
 from semibandit.matroids.validate import readonly, whole_number
 
 # Size of the entries of a random instance.
@@ -171,6 +172,17 @@ class Linear(CompiledMatroid):
         self._limbs = readonly(limbs.reshape(self.n_arms, -1))
         self._primes = readonly(np.array(primes, dtype=np.int64))
         self._settle_rank("vectors")
+
+    @classmethod
+    def from_sparse(cls, matrix: Any, field: int | None = None, labels: Any = None) -> Linear:
+        """A scipy.sparse matrix with a vector in each row. Vectors are kept in full: O(K * d) time and memory.
+
+        >>> from scipy.sparse import csr_array
+        >>> from semibandit.matroids import Linear
+        >>> Linear.from_sparse(csr_array([[1, 0], [2, 0], [1, 1]])).rank
+        2
+        """
+        return label_arms(cls(sparse_rows(matrix, "matrix").toarray(), field), labels)
 
     @staticmethod
     def _reduced(table: np.ndarray[Any, Any], p: int) -> IntArray:

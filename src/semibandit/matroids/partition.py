@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.greedy import greedy_partition, top_arms_per_group
-from semibandit.matroids.validate import in_range, inferred_size, integers, per_item, readonly
+from semibandit.matroids.naming import column, label_arms, numbered
+from semibandit.matroids.validate import (
+    in_range,
+    inferred_size,
+    integers,
+    per_item,
+    readonly,
+    whole_number,
+)
 
 
 class Partition(CompiledMatroid):
@@ -62,6 +71,40 @@ class Partition(CompiledMatroid):
         self._group = readonly(group)
         self._capacity = readonly(np.minimum(capacity, np.bincount(group, minlength=self.n_groups)))
         self._settle_rank("capacities")
+
+    @classmethod
+    def from_column(cls, categories: Any, quotas: Any = 1, labels: Any = None) -> Partition:
+        """Groups by name: `categories` has the category of each arm, `quotas` how many of each may be played. O(K).
+
+        Parameters
+        ----------
+        categories
+            A sequence, an array, or a column of pandas or polars.
+        quotas
+            ``{"news": 3, "sport": 2}``, which must name every category that occurs, or one number for all of them.
+        labels
+            What the arms are called, another such column; their ids unless given.
+
+        >>> from semibandit.matroids import Partition
+        >>> page = Partition.from_column(["news", "sport", "news"], {"news": 1, "sport": 1}, ["vote", "derby", "law"])
+        >>> page.labels[page.max_weight_base([0.2, 0.4, 0.3])].tolist()
+        ['derby', 'law']
+        """
+        given = column(categories, "categories")
+        if isinstance(quotas, Mapping):
+            known = list(quotas)
+            capacities = [whole_number(quotas[name], f"quotas[{name!r}]") for name in known]
+            groups, names = numbered(given, "categories", known)
+            if len(names) > len(known):
+                at = int(np.argmax(groups == len(known)))
+                shown = ", ".join(map(repr, known))
+                raise MatroidError(
+                    f"categories[{at}] = {names[len(known)]!r} has no quota: quotas are given for {shown}"
+                )
+        else:
+            groups, names = numbered(given, "categories")
+            capacities = [whole_number(quotas, "quotas")] * len(names)
+        return label_arms(cls(groups, capacities), labels, names, capacities)
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_partition(order, self._group, self._capacity, limit)

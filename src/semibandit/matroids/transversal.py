@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import IntArray
-from semibandit.errors import MatroidError
+from semibandit.errors import ArmError, MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
-from semibandit.matroids.greedy import distinct_neighbours, greedy_transversal
+from semibandit.matroids.greedy import _pick_transversal, distinct_neighbours, greedy_transversal
+from semibandit.matroids.naming import column, columns_of, distinct, label_arms, numbered, sparse_rows
 from semibandit.matroids.validate import (
+    arm_ids,
     flatten,
     in_range,
     inferred_size,
@@ -110,6 +112,75 @@ class Transversal(CompiledMatroid):
         if starts.size < 1 or starts[0] != 0 or starts[-1] != flat.size or (np.diff(starts) < 0).any():
             raise MatroidError(f"indptr must ascend from 0 to the number of indices, {flat.size}")
         return cls(_Rows(flat, np.diff(starts)), n_right)
+
+    @classmethod
+    def from_frame(cls, frame: Any, worker: str = "worker", task: str = "task") -> Transversal:
+        """A table with a row for each task that a worker can do: arms are the workers, right nodes the tasks. O(rows).
+
+        Workers and tasks are numbered by first appearance; `labels` are the workers, `names` the tasks. A base is a
+        largest set of workers who can all work at once, each on a task of their own; `matching` says who does what.
+
+        Parameters
+        ----------
+        frame
+            A table (`semibandit.matroids.naming`): pandas, polars, a dictionary of columns, the path of a CSV file, or
+            rows that are dictionaries.
+        worker, task
+            The names of the two columns.
+
+        >>> from semibandit.matroids import Transversal
+        >>> can = {"worker": ["ann", "ann", "bob"], "task": ["paint", "weld", "paint"]}
+        >>> Transversal.from_frame(can).matching([0, 1])
+        {'ann': 'weld', 'bob': 'paint'}
+        """
+        who, what = columns_of(frame, [worker, task])
+        if not who:
+            raise MatroidError("frame is empty: need a row for each task that a worker can do")
+        arm, workers = numbered(who, worker)
+        right, tasks = numbered(what, task)
+        order = np.argsort(arm, kind="stable")
+        lengths = np.bincount(arm, minlength=len(workers)).astype(np.int64)
+        return label_arms(cls(_Rows(right[order], lengths), len(tasks)), workers, tasks)
+
+    @classmethod
+    def from_sparse(cls, matrix: Any, labels: Any = None, names: Any = None) -> Transversal:
+        """A scipy.sparse matrix: rows are arms, columns right nodes, entries other than 0 who can do what. O(entries).
+
+        >>> from scipy.sparse import csr_array
+        >>> from semibandit.matroids import Transversal
+        >>> Transversal.from_sparse(csr_array([[1, 0], [1, 1]])) == Transversal([[0], [0, 1]])
+        True
+        """
+        rows = sparse_rows(matrix, "matrix")
+        made = cls.from_arrays(rows.indptr, rows.indices, rows.shape[1])
+        if names is not None:
+            names = column(names, "names")
+            if len(distinct(names, "names")) != made.n_right:
+                raise MatroidError(f"names: need one per column ({made.n_right}), got {len(names)}")
+        return label_arms(made, labels, names)
+
+    def matching(self, arms: Any) -> dict[Any, Any]:
+        """Who does what: a right node of its own for each of `arms`, by label and name where there are such.
+
+        Of all ways one is returned, the same for the same arms in the same order. O(n_right + n * edges of the arms).
+
+        Raises
+        ------
+        ArmError
+            When these arms cannot all be matched at once.
+
+        >>> from semibandit.matroids import Transversal
+        >>> Transversal([[0], [0, 1], [2]]).matching([1, 0])
+        {1: 1, 0: 0}
+        """
+        ids = arm_ids(arms, self.n_arms)
+        matched = np.zeros((2, ids.size), np.int64)
+        right = np.zeros((4, self.n_right), np.int64)
+        if ids.size and _pick_transversal(ids, self._indptr, self._indices, matched, right) < ids.size:
+            raise ArmError("arms: these cannot all be matched at once")
+        who: Any = matched[0] if self.labels is None else self.labels[matched[0]]
+        what: Any = matched[1] if self.names is None else self.names[matched[1]]
+        return dict(zip(who.tolist(), what.tolist(), strict=True))
 
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_transversal(order, self._indptr, self._indices, self.n_right, limit)

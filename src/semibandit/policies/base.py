@@ -163,6 +163,32 @@ class Policy(Guarded, ABC):
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         """`update` with an int64 and a float64 vector of one length; ids and values still to be checked."""
 
+    def reset(self, arms: Any) -> None:
+        """Forget what is known of these arms, as if they had never been seen; the clock and the other arms go on.
+
+        For ids that are given to something new. Arms that are deleted may be named, and stay deleted. Cost of an
+        update each.
+
+        Raises
+        ------
+        ParameterError
+            When the policy cannot forget single arms.
+
+        Example
+        -------
+        >>> import semibandit as sb
+        >>> policy = sb.CUCB(sb.Uniform(n_arms=3, rank=1))
+        >>> policy.update([0, 1, 2], [0.9, 0.5, 0.1])
+        >>> policy.reset([2])
+        >>> policy.counts.tolist(), policy.select().tolist()
+        ([1, 1, 0], [2])
+        """
+        self._reset(np.unique(as_arms(arms, self.n_arms)))
+
+    def _reset(self, ids: IntArray) -> None:
+        """`reset` of these distinct, valid arms."""
+        raise ParameterError(f"{type(self).__name__} cannot forget single arms: it has no _reset")
+
     def reseed(self, seed: int) -> None:
         """Start the policy's own randomness anew; nothing to do for a deterministic policy."""
         as_seed(seed, none_is_zero=True)

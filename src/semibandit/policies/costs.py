@@ -108,6 +108,14 @@ class CostPolicy(Policy):
         """As the policy inside."""
         self._has("insert")(arms)
 
+    def grow(self, matroid: Matroid) -> None:
+        """As the policy inside."""
+        self._has("grow")(matroid)
+        self.matroid, self.n_arms = matroid, matroid.n_arms
+
+    def _reset(self, ids: IntArray) -> None:
+        self.inner._reset(ids)
+
     def _has(self, method: str) -> Any:
         found = getattr(self.inner, method, None)
         if found is None:

@@ -14,7 +14,7 @@ from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_exponential
 from semibandit.engines.kernels import add_reward, engine_select, engine_touch_all
 from semibandit.engines.resolve.oracle import resolve_engine
-from semibandit.errors import FileError
+from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.records import CountingPolicy, Randomness
@@ -276,6 +276,12 @@ class FPL(Randomness, CountingPolicy):
 
     def _enter(self, ids: IntArray) -> None:
         self._engine.insert(ids)
+
+    def _reset(self, ids: IntArray) -> None:
+        raise ParameterError(
+            "FPL cannot forget single arms: it compares losses summed up over all rounds, among which an arm that "
+            "starts anew would look like the best one; make a new policy"
+        )
 
     def _arguments(self) -> dict[str, Any]:
         eta, cap = self._asked

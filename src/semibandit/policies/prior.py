@@ -39,14 +39,15 @@ class Prior(NamedTuple):
 
     def write(self, recs: FloatArray, first: int = 0) -> None:
         """Let the records from arm `first` on be those of arms never played. O(K)."""
-        of = slice(first, None)
-        mean, strength = (
-            part if part.ndim == 0 else part[first : len(recs)] for part in (self.mean, self.strength)
-        )
-        recs[of, COUNT] = strength
-        recs[of, TOTAL] = mean * strength
-        recs[of, ALPHA] = mean
-        recs[of, BETA] = 1.0 / np.sqrt(strength)
+        self.write_some(recs, slice(first, len(recs)))
+
+    def write_some(self, recs: FloatArray, arms: Any) -> None:
+        """Let the records of these arms be those of arms never played."""
+        mean, strength = (part if part.ndim == 0 else part[arms] for part in self)
+        recs[arms, COUNT] = strength
+        recs[arms, TOTAL] = mean * strength
+        recs[arms, ALPHA] = mean
+        recs[arms, BETA] = 1.0 / np.sqrt(strength)
 
     def grown(self, n_arms: int) -> Prior:
         """For a larger ground set: new arms are believed to be like the average of the old ones."""

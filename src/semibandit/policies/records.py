@@ -122,6 +122,11 @@ class RecordPolicy(Policy):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(count > 0, total / count, np.nan)
 
+    def _reset(self, ids: IntArray) -> None:
+        self.records[ids] = new_records(1)
+        if self._prior is not None:
+            self._prior.write_some(self._recs, ids)
+
     def _arguments(self) -> dict[str, Any]:
         return {"reward_range": self.reward_range, "seed": self.seed}
 
@@ -178,6 +183,10 @@ class EnginePolicy(RecordPolicy):
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         super()._update(arms, rewards)
         self._engine.touch(arms)
+
+    def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
+        self._engine.touch(ids)
 
     def _last_query(self) -> float:
         """What the engine was asked at in the last round."""
@@ -254,6 +263,11 @@ class ClockPolicy(EnginePolicy):
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
         if self._plays_waiting is not None:
             self._wait(arms, 0)
+
+    def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
+        if self._plays_waiting is not None:
+            self._wait(ids, 0)
 
     def _wait(self, arms: IntArray, change: int) -> None:
         """In the width of the index: ``mean + lam / sqrt(N + plays that wait)``."""

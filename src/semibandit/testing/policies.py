@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.errors import ArmError, RewardError
+from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 
@@ -19,7 +19,8 @@ def check_policy(
     """Assert that what `make` builds behaves as `semibandit.policies.Policy` promises.
 
     Bases are bases, sorted; feedback late, partial, repeated, out of order or never; refused calls change
-    nothing; a clone goes on exactly as the original; two built alike decide alike.
+    nothing; a clone goes on exactly as the original; two built alike decide alike; `reset` forgets the arms it
+    names, or is refused.
     """
     rng = np.random.default_rng(seed)
     policy = make()
@@ -56,6 +57,7 @@ def check_policy(
     _check_twins(make, seed)
     if excludes:
         _check_exclusions(policy)
+    _check_reset(policy)
     assert {"policy", "engine"} <= set(policy.describe()) or "policy" in policy.describe()
 
 
@@ -107,6 +109,21 @@ def _check_counts(policy: Policy) -> None:
     seen = after > 0
     assert np.isnan(policy.means[~seen]).all()
     assert (policy.means[seen] >= low - 1e-9).all() and (policy.means[seen] <= high + 1e-9).all()
+
+
+def _check_reset(policy: Policy) -> None:
+    before = policy.counts
+    try:
+        policy.reset([0])
+    except ParameterError:
+        assert np.array_equal(policy.counts, before), "a refused reset changed the policy"
+        return
+    after = policy.counts
+    assert after[0] == 0 and np.array_equal(after[1:], before[1:]), (
+        "reset forgets the arms named, and no other"
+    )
+    assert np.isnan(policy.means[0])
+    _check_base(policy.matroid, policy.select())
 
 
 def _check_clone(policy: Policy, rewards_for: Callable[[IntArray], Any]) -> None:

@@ -211,6 +211,11 @@ class CUCB(ClockPolicy):
         else:
             wait_in_index(self, arms, change)
 
+    def _reset(self, ids: IntArray) -> None:
+        if self._index is not None:
+            self._index.reset(ids)
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query
 

@@ -176,6 +176,11 @@ class DiscountedCUCB(ForgettingPolicy):
             self._engine.delete(gone)
         self._open()
 
+    def _reset(self, ids: IntArray) -> None:
+        # n, the number of all rewards, tells how much time has passed and stays, as the clock of CUCB does.
+        self._seen[ids] = 0
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return float(self._now[LAM])
 

@@ -105,6 +105,10 @@ class KLOSM(EnginePolicy):
     def _wait(self, arms: IntArray, change: int) -> None:
         wait_in_index(self, arms, change)
 
+    def _reset(self, ids: IntArray) -> None:
+        self._index.reset(ids)
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return self._index.query
 

@@ -275,6 +275,10 @@ class MAUB(CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._own.meta[KNOWN] = 0
 
+    def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
+        self._own.meta[KNOWN] = 0
+
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "index": self.index, "leader_every": self.leader_every}
 

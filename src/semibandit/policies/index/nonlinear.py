@@ -356,6 +356,14 @@ class NonlinearIndex:
         enter = by_handle(write_indices, *aside.kinds).entry
         return float(enter(aside.own_handle, aside.engine_handle, level))
 
+    def reset(self, ids: IntArray) -> None:
+        """Forget these arms, whose records are those of arms never seen. O(n)."""
+        if self.own.squares.size:
+            self.own.squares[ids] = 0.0
+        if self.own.bound.size:
+            self.own.bound[ids] = np.inf
+            self.own.exact_at[ids] = -1.0
+
     def copy_from(self, other: NonlinearIndex) -> None:
         """Take over what `other` knows of the arms it has; all weights are written anew."""
         self.own.squares[: len(other.own.squares)] = other.own.squares

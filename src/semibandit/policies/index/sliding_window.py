@@ -190,6 +190,16 @@ class SlidingWindowCUCB(ForgettingPolicy):
         self._meta[HEAD] = 0
         self._open()
 
+    def _reset(self, ids: IntArray) -> None:
+        """O(rewards in the window): theirs are taken out of it."""
+        order = self._in_window()
+        kept = order[~np.isin(self._ring[0][order], ids)]
+        for part in self._ring:
+            part[: kept.size] = part[kept]
+        self._meta[[HEAD, SIZE]] = 0, kept.size
+        self._rest[ids] = 0.0
+        super()._reset(ids)
+
     def _last_query(self) -> float:
         return float(self._clock[CURRENT])
 

@@ -263,6 +263,16 @@ class CTS(Randomness, CountingPolicy):
     def _enter(self, ids: IntArray) -> None:
         self._put_back(ids)
 
+    def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
+        here = ids[~self._presence.is_deleted(ids)]
+        if self._groups is not None:
+            leave_all(self._groups, here)
+        self._arm[ids, WINS] = 0
+        self._arm[ids, LOSSES] = 0
+        if self._groups is not None:
+            self._join(here)
+
     # -- the rest ----------------------------------------------------------------------------------------
 
     @property

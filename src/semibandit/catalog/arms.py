@@ -1,0 +1,88 @@
+"""The arms of a policy and the labels that have them: what comes and goes is told to the policy all at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from semibandit.catalog.ids import FREE, Ids
+from semibandit.catalog.kinds import Kind
+from semibandit.errors import ParameterError
+
+_NEEDS = ("delete", "insert", "grow", "reset")
+
+
+class Arms:
+    """Labels of one kind and the policy that plays their arms.
+
+    `policy` knows of labels that came and went when `settle` was called. Arms that nobody has are deleted, and nothing
+    is known of them.
+    """
+
+    def __init__(self, ids: Ids, policy: Any) -> None:
+        for part in (policy, getattr(policy, "inner", policy)):
+            missing = [name for name in _NEEDS if not hasattr(part, name)]
+            if missing:
+                raise ParameterError(
+                    f"policy: {type(part).__name__} has no {missing[0]}, which a catalog needs; CUCB, KLOSM and "
+                    "FasterCUCB have"
+                )
+        self.ids = ids
+        self.policy = policy
+        self.grown = 0
+        self._coming: dict[int, None] = {}
+        self._going: list[int] = []
+
+    @property
+    def kind(self) -> Kind:
+        """What the arms are."""
+        return self.ids.kind
+
+    def add(self, label: Any, key: Any) -> None:
+        """A new label of type `key`. O(1)."""
+        arm = self.ids.take(label, key)
+        if arm is not None:
+            self._coming[arm] = None
+
+    def expire(self, label: Any) -> None:
+        """Take out a label that is there. O(1)."""
+        arm = self.ids.release(label)
+        if arm is None:
+            return
+        if arm in self._coming:
+            del self._coming[arm]
+        else:
+            self._going.append(arm)
+
+    def settle(self) -> Any:
+        """Tell the policy what came and went, and return it. O(1) if nothing did."""
+        ids, policy = self.ids, self.policy
+        if self._going:
+            gone = np.array(self._going, dtype=np.int64)
+            policy.delete(gone)
+            policy.reset(gone)
+            self._going = []
+        if ids.waiting:
+            plan = ids.plan()
+            before = policy.n_arms
+            policy.grow(ids.kind.matroid(plan.types, plan.type_of))
+            if policy.n_arms > before:
+                policy.delete(np.arange(before, policy.n_arms))
+            ids.adopt(plan)
+            self._coming.update(dict.fromkeys(plan.given.values()))
+            self.grown += 1
+        if self._coming:
+            policy.insert(np.array(sorted(self._coming), dtype=np.int64))
+            self._coming = {}
+        return policy
+
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        self.settle()
+        self.ids._check()
+        policy = getattr(self.policy, "inner", self.policy)
+        assert policy.matroid == self.kind.matroid(self.ids.types, self.ids.type_of)
+        gone = [arm for arm, label in enumerate(self.ids.label_of) if label is FREE]
+        assert policy._state()["deleted"].tolist() == gone
+        assert not policy.counts[gone].any(), "what nobody has is forgotten"
