@@ -216,6 +216,9 @@ def test_policies_that_share_no_repeat(folder: Path, tmp_path: Path) -> None:
     assert page.open == [] and "none shared" in page.words and "may be luck" in page.words
     done = call("report", str(part), "--out", str(tmp_path / "r.html"))
     assert done.exit_code == 0 and "stairs: 4 of 4 repeats" in done.output
+    pytest.importorskip("matplotlib")
+    drawn = call("plot", str(part), "--out", str(tmp_path / "r.png"))
+    assert drawn.exit_code == 0 and "stairs: 4 of 4 repeats" in drawn.output
 
 
 def test_the_winner_comes_first_and_paths_are_told(trial: Sweep) -> None:

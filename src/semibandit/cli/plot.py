@@ -33,5 +33,8 @@ def command(folder: Path, kind: str, out: Path, instance: str | None, scale: str
     from semibandit.report.data import load_sweep
     from semibandit.report.figures import plot_sweep
 
-    plot_sweep(load_sweep(folder), kind, out, instance, scale)
+    sweep = load_sweep(folder)
+    plot_sweep(sweep, kind, out, instance, scale)
+    for line in sweep.told_missing():
+        click.echo(f"missing: {line}", err=True)
     click.echo(f"written: {out}")

@@ -36,10 +36,8 @@ def command(folder: Path, out: Path | None, figures: Path | None) -> None:
     from semibandit.report.page import report_html
 
     page.write_text(report_html(sweep), encoding="utf-8")
-    for instance, policy, count in sweep.missing:
-        click.echo(
-            f"missing: {instance}, {policy}: {count} of {sweep.definition['repeats']} repeats", err=True
-        )
+    for line in sweep.told_missing():
+        click.echo(f"missing: {line}", err=True)
     click.echo(f"written: {page}")
     if figures is not None:
         from semibandit.report.figures import save_figures

@@ -110,6 +110,12 @@ class Sweep:
     worlds: list[World]
     missing: tuple[tuple[str, str, int], ...] = ()
 
+    def told_missing(self) -> list[str]:
+        """What has not been run yet, a line per instance and policy."""
+        repeats = int(self.definition["repeats"])
+        word = "repeat" if repeats == 1 else "repeats"
+        return [f"{instance}, {policy}: {n} of {repeats} {word}" for instance, policy, n in self.missing]
+
     def world(self, label: str) -> World:
         """The instance with this label."""
         for one in self.worlds:

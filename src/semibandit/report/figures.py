@@ -93,8 +93,9 @@ def _regret(axis: Any, world: World, scale: str) -> None:
             )
         ends.append((float(entry.rounds[-1]), float(mean[-1]), _short(entry.label), _colour(i)))
     regret_axes(axis, scale, int(world.entries[0].rounds[-1]))
-    repeats = len(world.entries[0].regret)
-    below = f"mean of {repeats} repeats, 95 % intervals" if repeats > 1 else "one repeat"
+    few, most = (pick(len(entry.regret) for entry in world.entries) for pick in (min, max))
+    count = f"{most}" if few == most else f"{few} to {most}"
+    below = f"mean of {count} repeats, 95 % intervals" if most > 1 else "one repeat"
     title_of(axis, _short(world.label), below)
     label_ends(axis, ends, gap=0.055)
 

@@ -57,11 +57,8 @@ def _missing(sweep: Sweep) -> str:
         return ""
     told = sweep.definition
     total = len(told["instances"]) * len(told["policies"]) * int(told["repeats"])
-    count = sum(number_ for _, _, number_ in sweep.missing)
-    items = "".join(
-        f"<li>{escape(instance)}, {escape(policy)}: {n} of {told['repeats']} repeat{_s(int(told['repeats']))}</li>"
-        for instance, policy, n in sweep.missing[:_LONGEST_LIST]
-    )
+    count = sum(n for _, _, n in sweep.missing)
+    items = "".join(f"<li>{escape(line)}</li>" for line in sweep.told_missing()[:_LONGEST_LIST])
     more = len(sweep.missing) - _LONGEST_LIST
     rest = f"<li>and {more} more</li>" if more > 0 else ""
     return (
