@@ -127,6 +127,7 @@ def test_every_class_can_be_given_in_full(matroid: str) -> None:
         ('environment = "drifting"\namplitude = 0.05\nperiod = 50\nevery = 5', sb.Drifting),
         ('environment = "noise"\nchanges = [3, 5]', sb.Switching),
         ('environment = "table"\nobservations = [[0, 1], [1], [0.5], [0]]', sb.Table),
+        ('environment = "trace"\nrewards = [[0, 1, 1, 0], [1, 1, 0, 0]]\norder = "random"', sb.Trace),
     ],
 )
 def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
@@ -185,6 +186,13 @@ def test_every_environment_can_be_asked_for(said: str, kind: type) -> None:
         ("[0, 0, 0, 1, 1, 1]", "1979-05-27", 14, "instance.2.groups: must be made of text, finite numbers"),
         ("[1, 2]", "[1, inf]", 15, "instance.2.capacities: must be made of"),
         ("0.4, 0.8]", "0.4, 8.0]", 16, "instance.2.means: "),
+        (
+            "rank = 3",
+            "rank = 3\nenvironment = 'trace'\nrewards = [[0, 1]]",
+            11,
+            "instance.1.rewards: rewards must be a matrix",
+        ),
+        ("rank = 3", "rank = 3\nenvironment = 'trace'", 6, "instance.1: the key rewards is missing"),
         ('"beta"', '"bta"', 17, "instance.2.environment: 'bta' is not known, did you mean 'beta'?"),
         (
             '[[policy]]\nname = "cucb"\n\n',

@@ -27,7 +27,11 @@ ENVIRONMENTS: dict[str, dict[str, float | None]] = {
     "correlated": {"correlation": 0.5, "width": None},
     "drifting": {"amplitude": 0.1},
     "table": {},
+    "trace": {},
 }
+
+# Environments made of observations in place of means: the key that holds them.
+_OBSERVED = {"table": "observations", "trace": "rewards"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,12 @@ def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
         label = f"{kind} K={content['arms']:,} D={content['rank']:,}"
     world = table.choice("environment", tuple(ENVIRONMENTS), "bernoulli")
     content["environment"] = world
-    if world == "table":
-        content["observations"] = plain(table, "observations")
+    if world in _OBSERVED:
+        content[_OBSERVED[world]] = plain(table, _OBSERVED[world])
+        if world == "trace":
+            from semibandit.environments.trace import ORDERS
+
+            content["order"] = table.choice("order", ORDERS, "time")
         if table.has("reward_range"):
             content["reward_range"] = table.range("reward_range", (0.0, 1.0))
     else:
@@ -169,11 +177,12 @@ def _rewarding(content: dict[str, Any]) -> Environment:
 
     matroid, seed = _matroid(content), content.get("seed", 0)
     name = content["environment"]
-    if name == "table":
+    if name in _OBSERVED:
         bounds = content.get("reward_range")
-        return worlds.Table(
-            matroid, content["observations"], reward_range=None if bounds is None else tuple(bounds)
-        )
+        span = None if bounds is None else (bounds[0], bounds[1])
+        if name == "table":
+            return worlds.Table(matroid, content["observations"], reward_range=span)
+        return worlds.Trace(matroid, content["rewards"], order=content["order"], reward_range=span)
     low, high = content["reward_range"]
     options = {
         key: np.asarray(content[key], dtype=float) if isinstance(content[key], list) else content[key]
