@@ -49,9 +49,8 @@ class Catalog:
     Notes
     -----
     What is new about labels is told to the policy at the next decision, all at once: new labels are known to the policy
-    with nothing seen, and expired ones are forgotten. Threads may share a catalog: calls are serialised.
-
-    Equal indices are decided by arm ids, which a catalog hands out as it likes.
+    with nothing seen, and expired ones are forgotten. Threads may share a catalog: calls are serialised. Equal indices
+    are decided by arm ids, which a catalog hands out as it likes.
 
     Cost: `add` and `expire` O(1), and the policy's delete, reset and insert, O(log K) each for uniform matroids and
     categories. Room is made by growing in O(K): O(1) amortised an arm if all categories grow alike, O(number of
@@ -278,9 +277,8 @@ class Catalog:
         bad = np.flatnonzero(~((values >= low) & (values <= high)))
         if bad.size:
             at = int(bad[0])
-            raise RewardError(
-                f"rewards[{at}] = {values[at]} for {labels[at]!r} is outside reward_range = ({low}, {high})"
-            )
+            what = f"rewards[{at}] = {values[at]} for {labels[at]!r}"
+            raise RewardError(f"{what} is outside reward_range = ({low}, {high})")
 
     # -- what is known -----------------------------------------------------------------------------------
 
