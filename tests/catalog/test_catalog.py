@@ -383,7 +383,12 @@ def test_costs_and_other_policies_that_grow():
     assert set(net.decide()) == {("a", "b"), ("c", "a")}
     assert {row["label"]: row["mean"] for row in net.rows()} == pytest.approx(latency)
     net._check()
-    for policy in (sb.KLOSM, lambda m: sb.FasterCUCB(m, horizon=300)):
+    for policy in (
+        sb.KLOSM,
+        lambda m: sb.FasterCUCB(m, horizon=300),
+        sb.SlidingWindowCUCB,
+        sb.DiscountedCUCB,
+    ):
         page = sb.Catalog.uniform(2, policy, capacity=1)
         worth = {i: i / 10 for i in range(10)}
         for i in worth:

@@ -33,8 +33,8 @@ class Catalog:
     Parameters
     ----------
     policy
-        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. It must
-        be able to delete, insert, reset and grow, as `CUCB`, `KLOSM` and `FasterCUCB` are.
+        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. One that
+        can grow: `CUCB`, `KLOSM`, `FasterCUCB`, `SlidingWindowCUCB`, `DiscountedCUCB`.
     capacity
         For how many arms there is room at the start; it grows by itself. With ``clock="auto"`` of a policy it also says
         how large an instance the clock is chosen for.
