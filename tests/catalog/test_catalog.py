@@ -654,13 +654,13 @@ def test_fast_engines_decide_as_re_solving_does(kind):
     slow = make(clock="staircase", capacity=600, engine="resolve")
     assert fast.describe()["engine"] not in ("resolve", slow.describe()["engine"])
     worth, there = {}, []
-    for i in range(900):
+    for i in range(500):
         told = attribute()
         for page in (fast, slow):
             page.add(i, told)
         worth[i] = rng.random()
         there.append(i)
-        if len(there) > 400:
+        if len(there) > 250:
             old = there.pop(int(rng.integers(len(there))))
             for page in (fast, slow):
                 page.expire(old)

@@ -221,9 +221,8 @@ class Catalog:
             if exclude is None:
                 arms = self._arms.settle().select()
             else:
-                arms = self._arms.policy.select(
-                    exclude=self._arms_of(label_list(exclude, "exclude"), "exclude")[0]
-                )
+                without, _ = self._arms_of(label_list(exclude, "exclude"), "exclude")
+                arms = self._arms.policy.select(exclude=without)
             label_of = self._arms.ids.label_of
             return [label_of[arm] for arm in arms.tolist()]
 
@@ -286,7 +285,8 @@ class Catalog:
     def policy(self) -> Policy:
         """The policy inside, which knows arms by their ids. Deciding and learning is for the catalog."""
         with self._lock:
-            return self._arms.settle()  # type: ignore[no-any-return]
+            self._arms.settle()
+            return self._arms.policy
 
     def rows(self, labels: Any = None) -> list[dict[str, Any]]:
         """What is known of these labels, or of all: label, attribute, number of rewards and their mean. O(K)."""
@@ -300,7 +300,7 @@ class Catalog:
             ]
 
     def table(self, labels: Any = None) -> str:
-        """`rows` as a table to print, in the order of `labels`; links that are called by their ends, once. O(K)."""
+        """`rows` as a table to print; links that are called by their ends are told once. O(K)."""
         told = [(text_of(row["label"]), text_of(row["attribute"]), row) for row in self.rows(labels)]
         heading = self._arms.kind.heading
         both = bool(heading) and (not told or any(label != attribute for label, attribute, _ in told))
@@ -356,8 +356,7 @@ class Catalog:
         """Write labels, policy and metadata to one file, which `load` goes on from exactly. O(K).
 
         The format is that of saved policies (`semibandit.policies.files`): no pickle, a checksum, and an existing file
-        is replaced in one step, so that there is a whole one at every moment, whatever happens to the process. Other
-        threads wait only while the content is copied.
+        is replaced in one step, so there is a whole one at every moment. Others wait only while the content is copied.
 
         Raises
         ------
