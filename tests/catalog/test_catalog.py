@@ -383,7 +383,12 @@ def test_costs_and_other_policies_that_grow():
     assert set(net.decide()) == {("a", "b"), ("c", "a")}
     assert {row["label"]: row["mean"] for row in net.rows()} == pytest.approx(latency)
     net._check()
-    for policy in (sb.KLOSM, lambda m: sb.FasterCUCB(m, horizon=300)):
+    for policy in (
+        sb.KLOSM,
+        lambda m: sb.FasterCUCB(m, horizon=300),
+        sb.SlidingWindowCUCB,
+        sb.DiscountedCUCB,
+    ):
         page = sb.Catalog.uniform(2, policy, capacity=1)
         worth = {i: i / 10 for i in range(10)}
         for i in worth:
@@ -616,3 +621,54 @@ def test_threads_share_a_catalog(tmp_path):
     assert sum(row["count"] for row in page.rows()) + about["dropped"] <= sum(counted)
     for i in range(4):
         sb.Catalog.load(tmp_path / f"page{i}")._check()
+
+
+# -- engines -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["uniform", "partition", "total", "graphic", "transversal"])
+def test_fast_engines_decide_as_re_solving_does(kind):
+    """Some hundred labels, so that `engine="auto"` takes a fast engine, with much coming and going in between."""
+    rng = np.random.default_rng(8)
+    makers = {
+        "uniform": (lambda **o: sb.Catalog.uniform(7, **o), lambda: None),
+        "partition": (
+            lambda **o: sb.Catalog.partition(dict.fromkeys(range(9), 2), **o),
+            lambda: int(rng.integers(9)),
+        ),
+        "total": (
+            lambda **o: sb.Catalog.partition(dict.fromkeys(range(9), 2), total=8, **o),
+            lambda: int(rng.integers(9)),
+        ),
+        "graphic": (
+            lambda **o: sb.Catalog.graphic(**o),
+            lambda: tuple(rng.permutation(20)[:2].tolist()),
+        ),
+        "transversal": (
+            lambda **o: sb.Catalog.transversal(range(12), **o),
+            lambda: rng.permutation(12)[: rng.integers(1, 4)].tolist(),
+        ),
+    }
+    make, attribute = makers[kind]
+    fast = make(clock="staircase", capacity=600)
+    slow = make(clock="staircase", capacity=600, engine="resolve")
+    assert fast.describe()["engine"] not in ("resolve", slow.describe()["engine"])
+    worth, there = {}, []
+    for i in range(500):
+        told = attribute()
+        for page in (fast, slow):
+            page.add(i, told)
+        worth[i] = rng.random()
+        there.append(i)
+        if len(there) > 250:
+            old = there.pop(int(rng.integers(len(there))))
+            for page in (fast, slow):
+                page.expire(old)
+        if i % 3 == 0:
+            chosen = fast.decide()
+            assert chosen == slow.decide()
+            rewards = [float(rng.random() < worth[label]) for label in chosen]
+            for page in (fast, slow):
+                page.learn(chosen, rewards)
+    fast._check()
+    fast.policy._engine._check()

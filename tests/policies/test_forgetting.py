@@ -282,3 +282,41 @@ def test_bad_worlds_are_refused():
     ):
         with pytest.raises(ParameterError, match=word):
             make()
+
+
+@pytest.mark.parametrize("clock", ["exact", "staircase"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m, **o: sb.SlidingWindowCUCB(m, window=12, **o),
+        lambda m, **o: sb.DiscountedCUCB(m, discount=0.6, **o),
+        lambda m, **o: sb.minimize(sb.SlidingWindowCUCB(m, window=12, **o)),
+    ],
+)
+def test_a_ground_set_that_grows_goes_on_as_if_it_had_been_large(make, clock):
+    rng = np.random.default_rng(4)
+    edges = rng.integers(0, 7, (30, 2))
+    edges[:3] = [(0, 1), (1, 2), (2, 0)]
+    worlds = [
+        (sb.Uniform(8, 3), sb.Uniform(30, 3)),
+        (sb.Partition(np.arange(8) % 3, [1, 2, 4]), sb.Partition(np.arange(30) % 3, [1, 2, 4])),
+        (sb.Graphic(edges[:8], n_vertices=7), sb.Graphic(edges, n_vertices=7)),
+    ]
+    for small, large in worlds:
+        grown, whole = make(small, clock=clock), make(large, clock=clock)
+        whole.delete(np.arange(8, 30))
+        for t in range(400):
+            if t == 20:
+                grown.grow(large)
+                grown.delete(np.arange(8, 30))
+            if t > 20 and t % 40 == 0:
+                some = np.arange(t // 40 * 2, t // 40 * 2 + 2) + 6
+                grown.insert(some), whole.insert(some)
+            if t == 30:
+                grown.delete([1]), whole.delete([1])
+            arms = grown.select()
+            assert arms.tolist() == whole.select().tolist()
+            rewards = rng.integers(0, 5, len(arms)) / 4
+            grown.update(arms, rewards), whole.update(arms, rewards)
+        assert grown.counts.tolist() == whole.counts.tolist()
+        assert grown.clone().select().tolist() == whole.select().tolist()

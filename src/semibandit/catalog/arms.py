@@ -25,8 +25,8 @@ class Arms:
             missing = [name for name in _NEEDS if not hasattr(part, name)]
             if missing:
                 raise ParameterError(
-                    f"policy: {type(part).__name__} has no {missing[0]}, which a catalog needs; CUCB, KLOSM and "
-                    "FasterCUCB have"
+                    f"policy: {type(part).__name__} has no {missing[0]}, which a catalog needs; CUCB, KLOSM, "
+                    "FasterCUCB, SlidingWindowCUCB and DiscountedCUCB have"
                 )
         self.ids = ids
         self.policy = policy

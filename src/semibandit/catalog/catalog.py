@@ -33,8 +33,8 @@ class Catalog:
     Parameters
     ----------
     policy
-        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. It must
-        be able to delete, insert, reset and grow, as `CUCB`, `KLOSM` and `FasterCUCB` are.
+        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. One that
+        can grow: `CUCB`, `KLOSM`, `FasterCUCB`, `SlidingWindowCUCB`, `DiscountedCUCB`.
     capacity
         For how many arms there is room at the start; it grows by itself. With ``clock="auto"`` of a policy it also says
         how large an instance the clock is chosen for.
@@ -49,9 +49,8 @@ class Catalog:
     Notes
     -----
     What is new about labels is told to the policy at the next decision, all at once: new labels are known to the policy
-    with nothing seen, and expired ones are forgotten. Threads may share a catalog: calls are serialised.
-
-    Equal indices are decided by arm ids, which a catalog hands out as it likes.
+    with nothing seen, and expired ones are forgotten. Threads may share a catalog: calls are serialised. Equal indices
+    are decided by arm ids, which a catalog hands out as it likes.
 
     Cost: `add` and `expire` O(1), and the policy's delete, reset and insert, O(log K) each for uniform matroids and
     categories. Room is made by growing in O(K): O(1) amortised an arm if all categories grow alike, O(number of
@@ -222,9 +221,8 @@ class Catalog:
             if exclude is None:
                 arms = self._arms.settle().select()
             else:
-                arms = self._arms.policy.select(
-                    exclude=self._arms_of(label_list(exclude, "exclude"), "exclude")[0]
-                )
+                without, _ = self._arms_of(label_list(exclude, "exclude"), "exclude")
+                arms = self._arms.policy.select(exclude=without)
             label_of = self._arms.ids.label_of
             return [label_of[arm] for arm in arms.tolist()]
 
@@ -278,9 +276,8 @@ class Catalog:
         bad = np.flatnonzero(~((values >= low) & (values <= high)))
         if bad.size:
             at = int(bad[0])
-            raise RewardError(
-                f"rewards[{at}] = {values[at]} for {labels[at]!r} is outside reward_range = ({low}, {high})"
-            )
+            what = f"rewards[{at}] = {values[at]} for {labels[at]!r}"
+            raise RewardError(f"{what} is outside reward_range = ({low}, {high})")
 
     # -- what is known -----------------------------------------------------------------------------------
 
@@ -288,7 +285,8 @@ class Catalog:
     def policy(self) -> Policy:
         """The policy inside, which knows arms by their ids. Deciding and learning is for the catalog."""
         with self._lock:
-            return self._arms.settle()  # type: ignore[no-any-return]
+            self._arms.settle()
+            return self._arms.policy
 
     def rows(self, labels: Any = None) -> list[dict[str, Any]]:
         """What is known of these labels, or of all: label, attribute, number of rewards and their mean. O(K)."""
@@ -302,7 +300,7 @@ class Catalog:
             ]
 
     def table(self, labels: Any = None) -> str:
-        """`rows` as a table to print, in the order of `labels`; links that are called by their ends, once. O(K)."""
+        """`rows` as a table to print; links that are called by their ends are told once. O(K)."""
         told = [(text_of(row["label"]), text_of(row["attribute"]), row) for row in self.rows(labels)]
         heading = self._arms.kind.heading
         both = bool(heading) and (not told or any(label != attribute for label, attribute, _ in told))
@@ -358,8 +356,7 @@ class Catalog:
         """Write labels, policy and metadata to one file, which `load` goes on from exactly. O(K).
 
         The format is that of saved policies (`semibandit.policies.files`): no pickle, a checksum, and an existing file
-        is replaced in one step, so that there is a whole one at every moment, whatever happens to the process. Other
-        threads wait only while the content is copied.
+        is replaced in one step, so there is a whole one at every moment. Others wait only while the content is copied.
 
         Raises
         ------

@@ -176,6 +176,9 @@ class DiscountedCUCB(ForgettingPolicy):
             self._engine.delete(gone)
         self._open()
 
+    def _make_room_for(self, matroid: Matroid) -> None:
+        self._seen = np.concatenate((self._seen, np.zeros(matroid.n_arms - self.n_arms, dtype=np.int64)))
+
     def _reset(self, ids: IntArray) -> None:
         # n, the number of all rewards, tells how much time has passed and stays, as the clock of CUCB does.
         self._seen[ids] = 0

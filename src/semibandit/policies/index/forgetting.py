@@ -44,6 +44,22 @@ class ForgettingPolicy(EnginePolicy):
         """The height of a stair; 0 under the exact clock."""
         return self.step if self.clock == "staircase" else 0.0
 
+    def grow(self, matroid: Matroid) -> None:
+        """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
+        records = self._grown_records(matroid)
+        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
+        engine._lam = self._engine.lam
+        if len(self._engine.deleted):
+            engine.delete(self._engine.deleted)
+        self._make_room_for(matroid)
+        self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
+        self._engine, self._why = engine, why
+        self._open()
+
+    def _make_room_for(self, matroid: Matroid) -> None:
+        """Let what is kept by arm, besides the records, be as long as the larger ground set wants it."""
+        raise NotImplementedError(f"{type(self).__name__} gives no _make_room_for, which grow needs")
+
     def _arguments(self) -> dict[str, Any]:
         return {
             **super()._arguments(),

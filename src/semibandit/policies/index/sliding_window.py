@@ -190,6 +190,10 @@ class SlidingWindowCUCB(ForgettingPolicy):
         self._meta[HEAD] = 0
         self._open()
 
+    def _make_room_for(self, matroid: Matroid) -> None:
+        self._rest = np.concatenate((self._rest, np.zeros(matroid.n_arms - self.n_arms)))
+        self._meta[RANK] = matroid.rank
+
     def _reset(self, ids: IntArray) -> None:
         """O(rewards in the window): theirs are taken out of it."""
         order = self._in_window()
