@@ -25,7 +25,7 @@ def test_regret_beside_cucbs(kind, gap, capsys):
     with 1 / gap while the width, which is rounded too, hides part of it. Seen: 0.87 to 1.15 on these and similar
     instances, near 1 on average; the band is twice that deviation on either side.
     """
-    matroid = getattr(instances, kind)(100, 14 if kind == "graphic" else 5, 0)
+    matroid = instances.random_matroid(kind, 100, 14 if kind == "graphic" else 5, 0)
     rng = np.random.default_rng(2)
     if gap is None:
         means = rng.uniform(0.3, 0.8, 100)

@@ -137,8 +137,9 @@ class CUCB(ClockPolicy):
 
     def _choose_exploration(self, exploration: float | str) -> tuple[float, float]:
         """The factor under the root, and what is added to log t."""
-        if isinstance(exploration, str):
-            one_of(exploration, "exploration", EXPLORATIONS)
+        if isinstance(exploration, str) and exploration not in EXPLORATIONS:
+            names = " or ".join(map(repr, EXPLORATIONS))
+            raise ParameterError(f"exploration must be a number, {names}, got {exploration!r}")
         if exploration == "practical":
             low, high = self.reward_range
             unit = 0.25 if self._prior is None else self._prior.variance(low, high) / (high - low) ** 2
