@@ -156,7 +156,10 @@ def test_run_writes_parquet_and_a_picture() -> None:
         (["run", "--policy", "cucb:engine=kinetc"], "did you mean 'kinetic'?"),
         (["run", "--policy", "cucb:clock"], "'clock' has no value; write clock=VALUE"),
         (["replay", "log.parquet", "--warm", "nowhere/p.semibandit"], "there is no directory nowhere"),
-        (["run", "--policy", "cucb:exploration=abc"], "exploration must be a number, 'theorem' or 'practical', got 'abc'"),
+        (
+            ["run", "--policy", "cucb:exploration=abc"],
+            "exploration must be a number, 'theorem' or 'practical', got 'abc'",
+        ),
         (
             ["run", "--policy", "cucb:engin=resolve"],
             "'engin=resolve' is not an option of cucb, did you mean 'engine'?",
