@@ -49,6 +49,11 @@ def modules_with_examples() -> list[str]:
 @pytest.fixture
 def same_engines() -> Iterator[None]:
     """Examples may register engines, policies and matroids; other tests of this process must not meet them."""
+    for (
+        name
+    ) in codec.names():  # a module that is imported only now would register its class, and lose it again
+        codec.row(name)
+    _ = list(catalogue.POLICIES)
     tables = (catalogue._entries, codec._rows)
     engines, others = dict(ENGINES), [dict(table) for table in tables]
     yield
