@@ -128,3 +128,43 @@ def test_priors_fitted_to_data():
     for wrong in (([1], [2]), ([0, 0], [5, 5]), ([3, 1], [2, 2]), ([1, 1], [-1, 2]), ([1, 2, 3], [5, 5])):
         with pytest.raises(sb.ParameterError):
             sb.fit_prior(*wrong)
+
+
+@pytest.mark.parametrize("sampler", ["plain", "grouped"])
+def test_thompson_sampling_draws_from_the_prior(sampler):
+    """Arms are played as often as their Beta sample is the largest, before and after some feedback."""
+    a, b = np.array([1, 2, 5, 1, 1]), np.array([30, 40, 20, 3, 30])
+    policy = sb.CTS(sb.Uniform(n_arms=5, rank=1), prior=(a / (a + b), a + b), sampler=sampler, seed=1)
+    rng = np.random.default_rng(2)
+    for wins, losses in (([0] * 5, [0] * 5), ([0, 3, 1, 0, 4], [2, 1, 0, 9, 1])):
+        for arm in range(5):
+            policy.update([arm] * (wins[arm] + losses[arm]), [1.0] * wins[arm] + [0.0] * losses[arm])
+        expected = np.bincount(
+            np.argmax(rng.beta(a + wins, b + losses, size=(200_000, 5)), axis=1), minlength=5
+        )
+        played = np.bincount([int(policy.select()[0]) for _ in range(4000)], minlength=5)
+        share = expected / expected.sum()
+        z = (played - 4000 * share) / np.sqrt(4000 * share * (1 - share) + 1.0)
+        assert np.abs(z).max() < 4.5
+        policy._check()
+    assert policy.successes.tolist() == [0, 3, 1, 0, 4] and policy.failures.tolist() == [2, 1, 0, 9, 1]
+    assert policy.counts.tolist() == [2, 4, 1, 9, 5]
+    twin = policy.clone()
+    assert [twin.select().tolist() for _ in range(5)] == [policy.select().tolist() for _ in range(5)]
+    policy.reset([1, 4])
+    assert policy.successes.tolist() == [0, 0, 1, 0, 0] and policy.counts.tolist() == [2, 0, 1, 9, 0]
+    policy._check()
+
+
+def test_thompson_sampling_with_a_prior_is_saved_and_refused(tmp_path):
+    policy = sb.CTS(sb.Partition([0, 0, 1, 1], 1), prior=sb.beta_prior(1, 30), seed=2)
+    policy.update(policy.select(), [1.0, 0.0])
+    policy.save(tmp_path / "p")
+    loaded = sb.load(tmp_path / "p")
+    assert [loaded.select().tolist() for _ in range(9)] == [policy.select().tolist() for _ in range(9)]
+    policy.delete([0])
+    policy.reset([0])
+    policy.insert([0])
+    policy._check()
+    with pytest.raises(sb.ParameterError, match="beta"):
+        sb.CTS(sb.Uniform(4, 2), posterior="gaussian", prior=(0.5, 2.0))

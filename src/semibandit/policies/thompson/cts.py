@@ -15,6 +15,7 @@ from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
+from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
@@ -66,6 +67,10 @@ class CTS(Randomness, CountingPolicy):
         ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: uniform and partition
         matroids with the Beta posterior, in sublinear time and with the same law (see the notes). ``"auto"`` takes
         the second where it can.
+    prior
+        ``(mean, strength)`` of the Beta prior in place of Beta(1, 1), one number each or one per arm (`beta_prior`,
+        `fit_prior`). Rounded to whole successes and failures, at least one each, so that arms with the same posterior
+        can be drawn together: Beta(1, 30) stays what it is, Beta(0.4, 12.3) becomes Beta(1, 12).
     seed
         Of all draws. The two samplers draw different numbers from one seed.
 
@@ -104,6 +109,7 @@ class CTS(Randomness, CountingPolicy):
         posterior: str = "beta",
         sigma: float | None = None,
         sampler: str = "auto",
+        prior: Any = None,
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
@@ -122,6 +128,37 @@ class CTS(Randomness, CountingPolicy):
             # Its records hold the samples.
             self._engine: Engine = resolve_engine(matroid)
         self._open()
+        believed = as_prior(prior, self.n_arms, self.reward_range)
+        self._asked_prior = None if believed is None else believed.as_argument()
+        self._pseudo = self._pseudo_counts(believed)
+        if believed is not None:
+            self._count_anew(np.arange(self.n_arms, dtype=np.int64))
+
+    def _pseudo_counts(self, believed: Prior | None) -> IntArray:
+        """Successes and failures that the prior stands for, beyond those of Beta(1, 1): one row, or one per arm."""
+        if believed is None:
+            return np.zeros((1, 2), dtype=np.int64)
+        if self.posterior != "beta":
+            raise ParameterError("prior is for posterior = 'beta'; the Gaussian posterior takes none")
+        low, high = self.reward_range
+        unit = (believed.mean - low) / (high - low)
+        both = np.stack(
+            np.broadcast_arrays(unit * believed.strength, (1.0 - unit) * believed.strength), axis=-1
+        )
+        return np.maximum(np.rint(both).astype(np.int64) - 1, 0).reshape(-1, 2)
+
+    def _pseudo_of(self, ids: IntArray) -> IntArray:
+        return self._pseudo[ids] if len(self._pseudo) > 1 else np.broadcast_to(self._pseudo, (len(ids), 2))
+
+    def _count_anew(self, ids: IntArray) -> None:
+        """Let these arms have no successes and failures but those of the prior."""
+        here = ids[~self._presence.is_deleted(ids)]
+        if self._groups is not None:
+            leave_all(self._groups, here)
+        pseudo = self._pseudo_of(ids)
+        self._arm[ids, WINS], self._arm[ids, LOSSES] = pseudo[:, 0], pseudo[:, 1]
+        if self._groups is not None:
+            self._join(here)
 
     def _choose(self, sampler: str) -> tuple[str, str]:
         fits = kind_of(self.matroid) in (Uniform, Partition)
@@ -265,29 +302,29 @@ class CTS(Randomness, CountingPolicy):
 
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
-        here = ids[~self._presence.is_deleted(ids)]
-        if self._groups is not None:
-            leave_all(self._groups, here)
-        self._arm[ids, WINS] = 0
-        self._arm[ids, LOSSES] = 0
-        if self._groups is not None:
-            self._join(here)
+        self._count_anew(ids)
 
     # -- the rest ----------------------------------------------------------------------------------------
 
     @property
     def successes(self) -> IntArray:
-        """Successes of each arm under the Beta posterior. O(K) copy."""
-        return self._arm[:, WINS].copy()
+        """Successes of each arm under the Beta posterior, without those of the prior. O(K) copy."""
+        return self._arm[:, WINS] - self._pseudo[:, 0]
 
     @property
     def failures(self) -> IntArray:
-        """Failures of each arm under the Beta posterior. O(K) copy."""
-        return self._arm[:, LOSSES].copy()
+        """Failures of each arm under the Beta posterior, without those of the prior. O(K) copy."""
+        return self._arm[:, LOSSES] - self._pseudo[:, 1]
 
     def _arguments(self) -> dict[str, Any]:
         posterior, sigma, sampler = self._asked
-        return {**super()._arguments(), "posterior": posterior, "sigma": sigma, "sampler": sampler}
+        return {
+            **super()._arguments(),
+            "posterior": posterior,
+            "sigma": sigma,
+            "sampler": sampler,
+            "prior": self._asked_prior,
+        }
 
     def _state(self) -> dict[str, Any]:
         groups = {} if self._groups is None else told(self._groups)
@@ -296,8 +333,11 @@ class CTS(Randomness, CountingPolicy):
     def _set_state(self, state: dict[str, Any]) -> None:
         arm = array_of(state, "arm", np.int64, 4 * self.n_arms).reshape(-1, 4)
         super()._set_state(state)
-        counted = arm[:, WINS] + arm[:, LOSSES] == (self.counts if self.posterior == "beta" else 0)
-        if not counted.all() or (arm[:, WINS] < 0).any() or (arm[:, LOSSES] < 0).any():
+        seen = arm[:, [WINS, LOSSES]] - self._pseudo
+        if (
+            not (seen.sum(axis=1) == (self.counts if self.posterior == "beta" else 0)).all()
+            or (seen < 0).any()
+        ):
             raise FileError("the successes and failures do not add up to the counts")
         self._arm = arm
         if self._groups is not None:
@@ -329,7 +369,7 @@ class CTS(Randomness, CountingPolicy):
     def _check(self) -> None:
         """Assert all invariants. O(K)."""
         if self.posterior == "beta":
-            assert np.array_equal(self._arm[:, WINS] + self._arm[:, LOSSES], self.counts)
+            assert np.array_equal(self.successes + self.failures, self.counts)
         if self._groups is not None:
             check_groups(self._groups, self._presence.mask)
 
