@@ -2,7 +2,7 @@
 
 Kernels run without Python's own lock, and two of them that change one state at once would destroy it. So every public
 method and property of a `Guarded` class holds the object's lock while it runs, subclasses of users included; nothing
-has to be written for that. Calls that are made very often lock by themselves, which is 0.1 us faster, and say so with
+has to be written for that. Calls that are made very often lock by themselves, which saves a call, and say so with
 `unguarded`. An object may call its own methods: the lock is one that its holder may take again.
 
 A process that forks first waits for calls that are under way, so that the child finds every object whole and unlocked.

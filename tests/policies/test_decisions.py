@@ -202,3 +202,23 @@ def test_any_order_of_calls(calls):
 def test_ranked():
     decision = sb.Decision(0, np.array([2, 5, 7]), np.array([0.5, 0.9, 0.5]))
     assert decision.ranked() == [(5, 0.9), (2, 0.5), (7, 0.5)]
+
+
+def test_what_is_done_to_a_decision_changes_nothing_that_waits():
+    policy = sb.CUCB(sb.Uniform(n_arms=6, rank=2))
+    decision = policy.decide()
+    decision.arms[:] = 5
+    policy.learn(decision.id, [1.0, 0.0])
+    assert policy.counts.tolist() == [1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_scores_of_arms_seen_and_not_seen(name):
+    """Where there is no index they are the means, read for these arms alone."""
+    policy = build_policy(name, {}, sb.Uniform(9, 2), context={"horizon": 50, "means": np.linspace(0, 1, 9)})
+    policy.select()
+    policy.update([3, 3, 7], [1.0, 0.5, 0.25])
+    scores = policy.scores([7, 0, 3])
+    assert scores.shape == (3,)
+    if type(policy)._scores is not sb.CUCB._scores and name != "oracle":
+        np.testing.assert_array_equal(scores, policy.means[[7, 0, 3]])

@@ -31,7 +31,7 @@ class Policy(Guarded, ABC):
     never: `update` may name any arms at any time, and an arm named several times counts each time.
     `t` is the number of calls of `select` so far.
 
-    Threads may share a policy: calls are serialised (`semibandit.locking`), at 0.1 us each. After a fork the child has
+    Threads may share a policy: calls are serialised (`semibandit.locking`). After a fork the child has
     a whole policy of its own.
 
     Constructors take the matroid and then keywords only, the last of which is `seed`: an integer in 0 .. 2^64 - 1 from
@@ -113,7 +113,7 @@ class Policy(Guarded, ABC):
         arms = self.select() if exclude is None else self.select(exclude)
         scores = self.scores(arms)
         self._wait(arms, 1)
-        return Decision(self._decisions.add(arms), arms, scores)
+        return Decision(self._decisions.add(arms.copy()), arms, scores)
 
     def learn(self, decision: Decision | int, rewards: Any, arms: Any = None) -> None:
         """Count the rewards of a decision, given itself or its id, and end its waiting. O(D) besides `update`.
@@ -141,9 +141,10 @@ class Policy(Guarded, ABC):
         return len(self._decisions)
 
     def scores(self, arms: Any) -> FloatArray:
-        """What the policy made of these arms in its last round: the index, or the mean where it has none. O(len(arms)).
+        """What the policy made of these arms in its last round: the index, or the mean where it has none.
 
-        +inf, or NaN, for an arm of which nothing is known.
+        +inf, or NaN, for an arm of which nothing is known. O(len(arms)); O(K) for a policy of your own that gives no
+        `_scores`.
         """
         return self._scores(as_arms(arms, self.n_arms))
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_seed, explain
 from semibandit.compiled.random import new_state
+from semibandit.engines import make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.engines.kernels import any_engine
@@ -122,6 +123,12 @@ class RecordPolicy(Policy):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(count > 0, total / count, np.nan)
 
+    def _scores(self, arms: IntArray) -> FloatArray:
+        # As `means`, without going through all arms.
+        count, total = self._recs[arms, COUNT], self._recs[arms, TOTAL]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(count > 0, total / count, np.nan)
+
     def _reset(self, ids: IntArray) -> None:
         self.records[ids] = new_records(1)
         if self._prior is not None:
@@ -221,6 +228,16 @@ class EnginePolicy(RecordPolicy):
             self._prior.write(flat(records).reshape(-1, 4), self.n_arms)
         records[: self.n_arms] = self.records
         return records
+
+    def _grown_engine(
+        self, matroid: Matroid, records: npt.NDArray[np.void], engine: str, clock: str
+    ) -> tuple[Engine, str]:
+        """An engine over `_grown_records` that stands where the present one does, and why it is that one. O(K)."""
+        made, why = make_engine(matroid, records, engine, clock)
+        made._lam = self._engine.lam
+        if len(self._engine.deleted):
+            made.delete(self._engine.deleted)
+        return made, why
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "lam": self._engine.lam, "deleted": self._engine.deleted}

@@ -228,10 +228,7 @@ class CUCB(ClockPolicy):
         yet, and each arm costs O(1) amortised; bringing one in is then an `insert`.
         """
         records = self._grown_records(matroid)
-        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
-        engine.advance(self._engine.lam)
-        if len(self._engine.deleted):
-            engine.delete(self._engine.deleted)
+        engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
         if self._index is not None:
             index = NonlinearIndex(self._index.own.kind, matroid.n_arms, self.reward_range, self._clock)
             index.copy_from(self._index)

@@ -47,10 +47,7 @@ class ForgettingPolicy(EnginePolicy):
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`: old arms stay what they are, the others are new. O(K)."""
         records = self._grown_records(matroid)
-        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
-        engine._lam = self._engine.lam
-        if len(self._engine.deleted):
-            engine.delete(self._engine.deleted)
+        engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
         self._make_room_for(matroid)
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why = engine, why

@@ -115,10 +115,7 @@ class KLOSM(EnginePolicy):
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`. O(K)."""
         records = self._grown_records(matroid)
-        engine, why = make_engine(matroid, records, self._asked[1], self.clock)
-        engine._lam = self._engine.lam
-        if len(self._engine.deleted):
-            engine.delete(self._engine.deleted)
+        engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
         index = NonlinearIndex(KL, matroid.n_arms, self.reward_range, self._clock)
         index.copy_from(self._index)
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records

@@ -53,7 +53,7 @@ class IndexRounds(NamedTuple):
     """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
 
     `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
-    long as none ever did. `alike`, `unit`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
+    long as none ever did. `alike`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
     at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else
     -1); the arms with such a weight, listed in no order.
     """
@@ -65,7 +65,6 @@ class IndexRounds(NamedTuple):
     squares: Floats1
     waiting: Ints1
     alike: Ints1
-    unit: Number
     bound: Floats1
     exact_at: Floats1
     listed: Ints1
@@ -160,11 +159,11 @@ def write_indices(own, engine, level):
     if own.meta[WHAT] != INDICES or own.now[LEVEL] != level:
         recs = engine.recs
         # Of many arms the same may be known (few plays, rewards of 0 or 1): arms with a computed index are remembered.
-        alike = own.alike
+        alike, span = own.alike, own.high - own.low
         alike[:] = -1
         for arm in range(recs.shape[0]):
             n = recs[arm, COUNT]
-            place = (np.int64(n) * 37 + np.int64((recs[arm, TOTAL] - n * own.low) / own.unit)) & (_ALIKE - 1)
+            place = (np.int64(n) * 37 + np.int64((recs[arm, TOTAL] - n * own.low) / span)) & (_ALIKE - 1)
             other = alike[place]
             if other >= 0 and _know_the_same(own, recs, arm, other):
                 recs[arm, ALPHA] = recs[other, ALPHA]
@@ -332,7 +331,6 @@ class NonlinearIndex:
             squares=np.zeros(n_arms if kind == UCB_V else 0),
             waiting=np.zeros(0, dtype=np.int64),
             alike=np.zeros(_ALIKE, dtype=np.int64),
-            unit=reward_range[1] - reward_range[0],
             bound=np.zeros(n_bounds),
             exact_at=np.zeros(n_bounds),
             listed=np.zeros(n_bounds, dtype=np.int64),
