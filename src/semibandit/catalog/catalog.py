@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, ki
 from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
 from semibandit.checks import as_rewards, as_whole
 from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.locking import new_lock
 from semibandit.matroids import Matroid, Transversal
 from semibandit.policies import CUCB
 from semibandit.policies.base import Policy
@@ -96,7 +96,7 @@ class Catalog:
         made.delete(np.arange(made.n_arms))
 
     def _begin(self, arms: Arms, remember: int, metadata: Any) -> None:
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._arms = arms
         self._remember = remember
         self.metadata = metadata
