@@ -11,7 +11,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms, as_number, as_per_arm
 from semibandit.compiled.handle import Floats2, Number, Words1
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.random import fill_uniforms, next_uniform
+from semibandit.compiled.random import next_uniform
 from semibandit.engines import make_engine
 from semibandit.engines.clock import new_clock
 from semibandit.engines.kernels import add_reward, engine_select
@@ -19,7 +19,7 @@ from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.random_base import RandomBase, draw_base
-from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness
+from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness, RecordPolicy
 from semibandit.policies.rounds import CompiledRounds, count_rewards, implement_rounds
 
 
@@ -77,11 +77,16 @@ class Random(Randomness, CountingPolicy):
     def compiled_rounds(self) -> CompiledRounds | None:
         return None if self._draws.draws is None else super().compiled_rounds()
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """A random base, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         arms = self._draws.draw_without(self._rng, None if exclude is None else self._presence.among(exclude))
         self._t += 1
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        return self._uniforms(len(arms))
 
     def _leave(self, ids: IntArray) -> None:
         self._draws.remove(ids)
@@ -144,6 +149,11 @@ class Greedy(ClockPolicy):
 
     def _query(self, t: int) -> float:
         return 0.0
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return RecordPolicy._interval(self, arms, mean, scores)
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "engine": self._asked_engine}
@@ -234,18 +244,23 @@ class EpsilonGreedy(Randomness, Greedy):
         """The chance that round t plays a random base."""
         return self.epsilon if self.decay is None else min(1.0, self.decay / t)
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The greedy base or a random one, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         ids = None if exclude is None else self._engine._presence.among(exclude)
         t = self._t + 1
-        u = np.empty(1)
-        fill_uniforms(self._rng, u)
-        if u[0] < self.chance(t):
+        if self._uniforms(1)[0] < self.chance(t):
             arms = self._draws.draw_without(self._rng, ids)
         else:
             arms = self._engine.base() if ids is None else self._engine.base_excluding(ids)
         self._t = t
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        if self._uniforms(1)[0] < self.chance(t):
+            return self._uniforms(len(arms))
+        return super()._indices_of(arms, t)
 
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept. Cost of an update each."""
@@ -342,11 +357,16 @@ class Oracle(CountingPolicy):
     def _engine_state(self) -> Any:
         return getattr(self._engine, "any", None)
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The best base of the given means, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         arms = self._engine.base() if exclude is None else self._engine.base_excluding(exclude)
         self._t += 1
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        return self._known[arms]
 
     def _leave(self, ids: IntArray) -> None:
         self._engine.delete(ids)

@@ -23,14 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import explain
+from semibandit.checks import as_vector, explain
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.decisions import Waiting
+from semibandit.policies.decisions import Account, Waiting
 from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
@@ -73,8 +73,16 @@ class CostPolicy(Policy):
         """Number of rounds selected so far."""
         return self.inner.t
 
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
+        """The cheapest base; `weights` are costs."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         return self.inner.select(exclude) if exclude is not None else self.inner.select()
+
+    def _select_some(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        return self.inner._select_some(
+            exclude, among, None if weights is None else -as_vector(weights, "weights")
+        )
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         low, high = self.reward_range
@@ -90,6 +98,11 @@ class CostPolicy(Policy):
     def _scores(self, arms: IntArray) -> FloatArray:
         low, high = self.reward_range
         return np.asarray((low + high) - self.inner._scores(arms))
+
+    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
+        both = sum(self.reward_range)
+        mean, low, high, plays = self.inner._account(arms, both - scores)
+        return Account(both - mean, both - high, both - low, plays)
 
     def compiled_rounds(self) -> CompiledRounds | None:
         return self.inner.compiled_rounds()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_seed, explain
-from semibandit.compiled.random import new_state
+from semibandit.compiled.random import fill_uniforms, new_state
 from semibandit.engines import make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clock import CURRENT, N_CLOCK, tick
@@ -19,7 +19,7 @@ from semibandit.errors import FileError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.decisions import room_for, wait_in_records
+from semibandit.policies.decisions import Account, room_for, wait_in_records
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, ClockRounds, CompiledRounds, NoEngine, hand_on, new_touches
 from semibandit.policies.state import array_of, number_of, whole_of
@@ -129,6 +129,26 @@ class RecordPolicy(Policy):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(count > 0, total / count, np.nan)
 
+    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
+        count, total = self._recs[arms, COUNT], self._recs[arms, TOTAL]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(count > 0, total / count, np.nan)
+        return Account(mean, *self._interval(arms, mean, scores), self._plays(arms))
+
+    def _plays(self, arms: IntArray) -> IntArray:
+        """How often the rewards of these arms were seen. O(n)."""
+        count = self._recs[arms, COUNT]
+        if self._prior is not None:
+            strength = self._prior.strength
+            count = count - (strength if strength.ndim == 0 else strength[arms])
+        return np.rint(count).astype(np.int64)
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both ends of what is likely for the means of these arms; NaN here. `mean` is NaN where nothing was seen."""
+        return np.full(len(arms), np.nan), np.full(len(arms), np.nan)
+
     def _reset(self, ids: IntArray) -> None:
         self.records[ids] = new_records(1)
         if self._prior is not None:
@@ -163,8 +183,10 @@ class EnginePolicy(RecordPolicy):
         return self._engine.name
 
     @unguarded
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         if exclude is not None:
             exclude = as_arms(exclude, self.n_arms, "exclude")
         with self._lock:
@@ -199,10 +221,27 @@ class EnginePolicy(RecordPolicy):
         """What the engine was asked at in the last round."""
         raise NotImplementedError
 
+    def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
+        return self._engine._is_deleted(arms)
+
+    def _begin_round(self, t: int) -> None:
+        self._engine._lam = self._query(t)
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        return self._scores(arms)
+
     def _scores(self, arms: IntArray) -> FloatArray:
         recs = self._engine._recs
         with np.errstate(invalid="ignore"):
             return recs[arms, ALPHA] + self._engine.lam * recs[arms, BETA]
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        low, high = self.reward_range
+        width = self._engine.lam * self._engine._recs[arms, BETA]
+        unseen = np.isnan(mean)
+        return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
 
     def _played_until(self, t: int) -> None:
         self._t = t
@@ -328,6 +367,9 @@ class CountingPolicy(RecordPolicy):
         """Bring deleted arms back with what is known of them."""
         self._enter(self._presence.insert(arms))
 
+    def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
+        return self._presence.is_deleted(arms)
+
     def _leave(self, ids: IntArray) -> None:
         """These distinct arms were marked as absent."""
 
@@ -354,6 +396,12 @@ class Randomness:
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
         self._rng[:] = new_state(as_seed(seed, none_is_zero=True))
+
+    def _uniforms(self, n: int) -> FloatArray:
+        """n numbers strictly between 0 and 1. O(n)."""
+        out = np.empty(n)
+        fill_uniforms(self._rng, out)
+        return out
 
     def _set_rng(self, state: dict[str, Any]) -> None:
         self._rng[:] = array_of(state, "rng", np.uint64, 1)

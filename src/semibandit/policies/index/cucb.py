@@ -17,6 +17,7 @@ from semibandit.errors import ClockError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.index.few import begin_round, indices_of, interval_of
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
@@ -160,10 +161,10 @@ class CUCB(ClockPolicy):
         return super().compiled_rounds() if self.schedule is None else None
 
     @unguarded
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         with self._lock:
-            if exclude is None and self._plain:
+            if exclude is None and self._plain and among is None and weights is None:
                 # Straight to the two kernels: every call in between costs more than it does once the caches are full.
                 t = self._t + 1
                 engine = self._engine
@@ -171,9 +172,11 @@ class CUCB(ClockPolicy):
                 arms = engine._select(lam)
                 self._t = t
                 return arms
-            return self._select_otherwise(exclude)
+            return self._select_otherwise(exclude, among, weights)
 
-    def _select_otherwise(self, exclude: Any) -> IntArray:
+    def _select_otherwise(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         if exclude is None and self.schedule is None and self._index is not None and self._whole is not None:
             arms = self._play(self._t + 1)
             self._played_until(self._t + 1)
@@ -194,6 +197,22 @@ class CUCB(ClockPolicy):
         query = self._index.write(self._aside, lam)
         self._hand_on()
         return query
+
+    def _begin_round(self, t: int) -> None:
+        if self._index is None or self.schedule is not None:
+            super()._begin_round(t)
+        else:
+            begin_round(self, t)
+
+    def _scores(self, arms: IntArray) -> FloatArray:
+        return super()._scores(arms) if self._index is None else indices_of(self, arms)
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        if self._index is None:
+            return super()._interval(arms, mean, scores)
+        return interval_of(self, arms, scores)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._index is not None:

@@ -192,6 +192,9 @@ class DiscountedCUCB(ForgettingPolicy):
         """How often each arm's reward was ever seen. O(K) copy."""
         return self._seen.copy()
 
+    def _plays(self, arms: IntArray) -> IntArray:
+        return self._seen[arms]
+
     @property
     def effective_counts(self) -> FloatArray:
         """Discounted number of rewards of each arm as of the last round. O(K) copy."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.arms import BETA, FloatArray, IntArray
 from semibandit.checks import as_number, one_of
 from semibandit.compiled.handle import by_handle
 from semibandit.engines.base import Engine
@@ -29,6 +29,7 @@ from semibandit.policies.thompson.posterior_room import (
     with_places,
     with_room,
 )
+from semibandit.policies.thompson.quantiles import beta_quantiles
 from semibandit.policies.thompson.rounds import (
     BEGIN,
     END,
@@ -41,6 +42,9 @@ from semibandit.policies.thompson.rounds import (
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped")
+
+# The point below which a standard normal number lies with probability 0.975.
+NORMAL_975 = 1.959963984540054
 
 
 @register(
@@ -212,8 +216,10 @@ class CTS(Randomness, CountingPolicy):
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The best base of one posterior sample, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         ids = None if exclude is None else self._presence.among(exclude)
         if ids is not None:
             self._take_out(ids)
@@ -237,6 +243,25 @@ class CTS(Randomness, CountingPolicy):
         posterior = POSTERIORS.index(self.posterior)
         draw_samples(posterior, self.sigma, self._recs, self._arm, self._rng, out, 0)
         return out[:, 0]
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        out = np.empty((len(arms), 1))
+        posterior = POSTERIORS.index(self.posterior)
+        draw_samples(posterior, self.sigma, self._recs[arms], self._arm[arms], self._rng, out, 0)
+        return out[:, 0]
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The central 95 % of the posterior."""
+        low, high = self.reward_range
+        if self.posterior == "gaussian":
+            unseen, width = np.isnan(mean), NORMAL_975 * self.sigma * self._recs[arms, BETA]
+            return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
+        out = np.empty((2, len(arms)))
+        beta_quantiles(self._arm[arms, WINS], self._arm[arms, LOSSES], 0.025, out)
+        below, above = low + (high - low) * out
+        return below, above
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._groups is not None and len(arms) > len(self._waiting[0]):
