@@ -236,7 +236,11 @@ class Policy(Guarded, ABC):
         """Let the decisions of `other` wait here, where none does."""
         self.__dict__["_decisions"] = other
         for arms in other._arms.values():
-            self._wait(arms, 1)
+            self._wait_again(arms)
+
+    def _wait_again(self, arms: IntArray) -> None:
+        """`_wait(arms, 1)` for a decision that waited already where the state of this policy comes from."""
+        self._wait(arms, 1)
 
     @abstractmethod
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:

@@ -95,6 +95,9 @@ class CostPolicy(Policy):
     def _wait(self, arms: IntArray, change: int) -> None:
         self.inner._wait(arms, change)
 
+    def _wait_again(self, arms: IntArray) -> None:
+        self.inner._wait_again(arms)
+
     def _scores(self, arms: IntArray) -> FloatArray:
         low, high = self.reward_range
         return np.asarray((low + high) - self.inner._scores(arms))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_flag, as_number, explain, one_of

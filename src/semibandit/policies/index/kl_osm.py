@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_number, one_of
