@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -96,6 +96,10 @@ class Random(Randomness, CountingPolicy):
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), **self._draws.state(), "rng": self._rng}
+
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        state = super()._grown_state(old)
+        return {**state, **self._draws.state_without(state["deleted"])}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
@@ -278,6 +282,10 @@ class EpsilonGreedy(Randomness, Greedy):
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), **self._draws.state(), "rng": self._rng}
 
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        state = super()._grown_state(old)
+        return {**state, **self._draws.state_without(state["deleted"])}
+
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         self._draws.set_state(state, self._engine._presence.mask)
@@ -367,6 +375,18 @@ class Oracle(CountingPolicy):
 
     def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
         return self._known[arms]
+
+    def grow(self, matroid: Matroid, means: Any = None) -> None:
+        """Go on with a larger ground set, whose true means are `means`. O(K)."""
+        if means is None:
+            raise ParameterError(
+                "means must be given, those of the larger ground set: Oracle plays their best base"
+            )
+        self._grown_means = as_per_arm(means, "means", matroid.n_arms)
+        super().grow(matroid)
+
+    def _grown_arguments(self, n_arms: int) -> dict[str, Any]:
+        return {**super()._grown_arguments(n_arms), "means": self._grown_means}
 
     def _leave(self, ids: IntArray) -> None:
         self._engine.delete(ids)

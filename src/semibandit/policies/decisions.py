@@ -93,7 +93,7 @@ class Decision:
         return [Ranked(*(column[i] for column in columns)) for i in self._order().tolist()]
 
     def to_frame(self, library: str = "polars") -> Any:
-        """`ranked` as a data frame of ``"polars"`` (extra ``results``) or ``"pandas"`` (extra ``pandas``). O(D log D)."""
+        """`ranked` as a frame of ``"polars"`` (extra ``results``) or ``"pandas"`` (extra ``pandas``). O(D log D)."""
         rows = self.ranked()
         return data_frame({name: [getattr(row, name) for row in rows] for name in Ranked._fields}, library)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from semibandit.engines import make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.engines.kernels import any_engine
-from semibandit.errors import FileError, ParameterError
+from semibandit.errors import FileError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
@@ -157,6 +157,14 @@ class RecordPolicy(Policy):
     def _arguments(self) -> dict[str, Any]:
         return {"reward_range": self.reward_range, "seed": self.seed}
 
+    def _grown_arguments(self, n_arms: int) -> dict[str, Any]:
+        arguments = self._arguments()
+        if arguments.get("prior") is not None:
+            prior = as_prior(arguments["prior"], self.n_arms, self.reward_range)
+            assert prior is not None
+            arguments["prior"] = prior.grown(n_arms).as_argument()
+        return arguments
+
     def _state(self) -> dict[str, Any]:
         return {"t": self._t, "records": flat(self.records)}
 
@@ -257,10 +265,7 @@ class EnginePolicy(RecordPolicy):
 
     def _grown_records(self, matroid: Matroid) -> npt.NDArray[np.void]:
         """Records for a larger ground set, with what is known of the old arms. O(K)."""
-        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
-            raise ParameterError(
-                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
-            )
+        self._check_growth(matroid)
         records = new_records(matroid.n_arms)
         if self._prior is not None:
             self._prior = self._prior.grown(matroid.n_arms)
@@ -335,6 +340,11 @@ class ClockPolicy(EnginePolicy):
         touches = self._aside
         wait_in_records.entry(touches.engine_handle, self._plays_waiting, arms, change, high)
         self._hand_on()
+
+    def _grow_from(self, old: Self) -> None:
+        super()._grow_from(old)
+        if old._plays_waiting is not None:
+            self._plays_waiting = room_for(old._plays_waiting, self.n_arms)
 
     def _last_query(self) -> float:
         return float(self._clock[CURRENT])

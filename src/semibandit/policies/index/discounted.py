@@ -126,8 +126,8 @@ class DiscountedCUCB(ForgettingPolicy):
     """CUCB in which feedback that came s rounds ago counts with weight ``discount ** s``.
 
     Round t plays the maximum-weight base under ``mean + sqrt(exploration (b-a)^2 log n / N)``, where mean and N are the
-    discounted ones of the arm and n is the sum of N over all arms (at least e). Plays of `decide` that wait for feedback
-    count in N as rewards that came when the arm was last decided on or learnt of.
+    discounted ones of the arm and n is the sum of N over all arms (at least e). Plays of `decide` that wait for
+    feedback count in N as rewards that came when the arm was last decided on or learnt of.
 
     Parameters
     ----------

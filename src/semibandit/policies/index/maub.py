@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -320,6 +320,10 @@ class MAUB(CountingPolicy):
     def _state(self) -> dict[str, Any]:
         counters = {name: int(self._own.meta[i]) for i, name in enumerate(COUNTERS)}
         return {**super()._state(), **counters, "leader": self.leader, "crowned": bool(self._own.meta[KNOWN])}
+
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        # New arms challenge the leader, which may be no base any more.
+        return {**super()._grown_state(old), "crowned": False}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -350,6 +350,20 @@ class CTS(Randomness, CountingPolicy):
             "sampler": sampler,
             "prior": self._asked_prior,
         }
+
+    def _grow_from(self, old: Self) -> None:
+        if self._groups is None:
+            super()._grow_from(old)
+            return
+        # Groups are made anew; their order is other randomness, not another law.
+        state = self._grown_state(old)
+        CountingPolicy._set_state(self, state)
+        ids = np.arange(old.n_arms, dtype=np.int64)
+        here = ids[~self._presence.is_deleted(ids)]
+        leave_all(self._groups, here)
+        self._arm[ids, WINS], self._arm[ids, LOSSES] = old._arm[:, WINS], old._arm[:, LOSSES]
+        self._join(here)
+        self._set_rng(state)
 
     def _state(self) -> dict[str, Any]:
         groups = {} if self._groups is None else told(self._groups)

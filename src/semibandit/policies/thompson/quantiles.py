@@ -11,7 +11,7 @@ from semibandit.policies.thompson.beta import inverse_survival, log_beta
 
 @kernel
 def beta_quantiles(wins: Any, losses: Any, tail: float, out: Any) -> None:
-    """Quantiles `tail` and 1 - `tail` of Beta(1 + wins, 1 + losses), into the rows of `out`. O(n sqrt(wins + losses))."""
+    """Quantiles `tail` and 1 - `tail` of Beta(1 + wins, 1 + losses) into rows of `out`. O(sqrt(wins + losses)) each."""
     for i in range(wins.shape[0]):
         a, b = wins[i] + 1.0, losses[i] + 1.0
         log_b = log_beta(a, b)
