@@ -110,6 +110,11 @@ class RecordPolicy(Policy):
     # -- what is known -----------------------------------------------------------------------------------
 
     @property
+    def prior(self) -> tuple[Any, Any] | None:
+        """Mean and strength of what was believed of arms before they were played, None if nothing was."""
+        return None if self._prior is None else self._prior.as_argument()
+
+    @property
     def counts(self) -> IntArray:
         count = self.records["count"]
         return np.rint(count if self._prior is None else count - self._prior.strength).astype(np.int64)
@@ -368,6 +373,11 @@ class CountingPolicy(RecordPolicy):
     def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         self._presence = Presence(self.n_arms)
+
+    @property
+    def engine(self) -> str:
+        """Name of what finds the bases."""
+        return str(self.describe()["engine"])
 
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept."""

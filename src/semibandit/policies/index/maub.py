@@ -183,6 +183,7 @@ class MAUB(CountingPolicy):
     """
 
     name = "maub"
+    clock = "exact"
 
     def __init__(
         self,
@@ -251,9 +252,8 @@ class MAUB(CountingPolicy):
         """As `indices`, of these arms. O(n)."""
         recs, out = self._recs[arms], np.empty(len(arms))
         low, high = self.reward_range
-        log = math.log(t)
         if self.index == "ucb":
-            lam = math.sqrt(1.5 * (high - low) ** 2 * log)
+            lam = math.sqrt(1.5 * (high - low) ** 2 * math.log(t))
             return np.asarray(recs[:, ALPHA] + lam * recs[:, BETA])
         kl_indices(recs, kl_budget(t), low, high - low, out)
         return low + (high - low) * out
@@ -273,6 +273,12 @@ class MAUB(CountingPolicy):
             below = high - (high - low) * out
         unseen = np.isnan(mean)
         return np.where(unseen, low, below), np.where(unseen, high, scores)
+
+    @property
+    def confidence_width(self) -> float:
+        """lam of the last round, or for the index ``"kl"`` the right-hand side of the condition on N kl."""
+        t, (low, high) = max(self._t, 1), self.reward_range
+        return float(kl_budget(t)) if self.index == "kl" else math.sqrt(1.5 * (high - low) ** 2 * math.log(t))
 
     def _ask(self, rounds: int) -> int:
         if rounds and self._call(is_challenged):

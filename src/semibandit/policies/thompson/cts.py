@@ -332,6 +332,11 @@ class CTS(Randomness, CountingPolicy):
     # -- the rest ----------------------------------------------------------------------------------------
 
     @property
+    def prior(self) -> tuple[Any, Any] | None:
+        """Mean and strength of the prior that was given, None for Beta(1, 1)."""
+        return self._asked_prior
+
+    @property
     def successes(self) -> IntArray:
         """Successes of each arm under the Beta posterior, without those of the prior. O(K) copy."""
         return self._arm[:, WINS] - self._pseudo[:, 0]
