@@ -139,7 +139,16 @@ def test_what_the_policy_inside_shows(name):
     assert {"engine", "seed", "prior"} <= set(shown)
     for key in shown:
         assert hasattr(policy, key), key
-    for key in ("clock", "confidence_width", "exploration", "window", "discount", "step", "epsilon", "horizon"):
+    for key in (
+        "clock",
+        "confidence_width",
+        "exploration",
+        "window",
+        "discount",
+        "step",
+        "epsilon",
+        "horizon",
+    ):
         assert hasattr(inside, key) == hasattr(policy, key)
         if hasattr(inside, key):
             assert getattr(policy, key) == getattr(inside, key)

@@ -12,7 +12,6 @@ from semibandit.errors import ParameterError
 from semibandit.policies.base import Policy
 
 
-
 def _missing(policy: Any) -> str | None:
     """What a catalog needs and this policy cannot do."""
     kind = type(policy)

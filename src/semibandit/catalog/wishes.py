@@ -36,7 +36,9 @@ def wish(arms_of: ArmsOf, exclude: Any, among: Any, weights: Any) -> dict[str, A
                 )
             asked["weights"] = values[places]
     elif weights is not None:
-        raise ParameterError("weights of labels are told as {label: weight}, or as a list together with among")
+        raise ParameterError(
+            "weights of labels are told as {label: weight}, or as a list together with among"
+        )
     return asked
 
 

@@ -238,7 +238,7 @@ class Laminar(CompiledMatroid):
         above = self._parent[families]
         parent = np.where(above < 0, -1, np.searchsorted(families, above))
         leaf, capacity = np.searchsorted(families, self._leaf[order]), self._capacity[families]
-        parts = (readonly(part) for part in (leaf, parent, capacity))
+        parts = readonly(leaf), readonly(parent), readonly(capacity)
         return order[greedy_laminar(places(order), *parts, self.rank)]
 
     def _find_rank(self) -> int:

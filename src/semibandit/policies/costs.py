@@ -79,12 +79,19 @@ class CostPolicy(Policy):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = getattr(self.inner, name)
         if ismethod(found):
-            raise AttributeError(f"{name!r} is a method of the policy inside, for which costs are rewards: inner.{name}")
+            raise AttributeError(
+                f"{name!r} is a method of the policy inside, for which costs are rewards: inner.{name}"
+            )
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         inner = self.__dict__.get("inner")
-        if inner is not None and not hasattr(type(self), name) and name not in self.__dict__ and hasattr(inner, name):
+        if (
+            inner is not None
+            and not hasattr(type(self), name)
+            and name not in self.__dict__
+            and hasattr(inner, name)
+        ):
             raise AttributeError(f"{name!r} is the policy's inside and can only be read here")
         super().__setattr__(name, value)
 

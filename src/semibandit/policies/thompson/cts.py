@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from semibandit.arms import BETA, FloatArray, IntArray
+from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_number, one_of
 from semibandit.compiled.handle import by_handle
 from semibandit.engines.base import Engine
@@ -15,7 +15,7 @@ from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
-from semibandit.policies.prior import Prior, as_prior
+from semibandit.policies.prior import as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
@@ -29,7 +29,7 @@ from semibandit.policies.thompson.posterior_room import (
     with_places,
     with_room,
 )
-from semibandit.policies.thompson.quantiles import beta_quantiles
+from semibandit.policies.thompson.quantiles import posterior_interval
 from semibandit.policies.thompson.rounds import (
     BEGIN,
     END,
@@ -42,9 +42,6 @@ from semibandit.policies.thompson.rounds import (
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped")
-
-# The point below which a standard normal number lies with probability 0.975.
-NORMAL_975 = 1.959963984540054
 
 
 @register(
@@ -134,22 +131,13 @@ class CTS(Randomness, CountingPolicy):
         self._open()
         believed = as_prior(prior, self.n_arms, self.reward_range)
         self._asked_prior = None if believed is None else believed.as_argument()
-        self._pseudo = self._pseudo_counts(believed)
-        if believed is not None:
-            self._count_anew(np.arange(self.n_arms, dtype=np.int64))
-
-    def _pseudo_counts(self, believed: Prior | None) -> IntArray:
-        """Successes and failures that the prior stands for, beyond those of Beta(1, 1): one row, or one per arm."""
-        if believed is None:
-            return np.zeros((1, 2), dtype=np.int64)
-        if self.posterior != "beta":
+        if believed is not None and posterior != "beta":
             raise ParameterError("prior is for posterior = 'beta'; the Gaussian posterior takes none")
-        low, high = self.reward_range
-        unit = (believed.mean - low) / (high - low)
-        both = np.stack(
-            np.broadcast_arrays(unit * believed.strength, (1.0 - unit) * believed.strength), axis=-1
-        )
-        return np.maximum(np.rint(both).astype(np.int64) - 1, 0).reshape(-1, 2)
+        # Successes and failures that the prior stands for, beyond those of Beta(1, 1): one row, or one per arm.
+        self._pseudo: IntArray = np.zeros((1, 2), dtype=np.int64)
+        if believed is not None:
+            self._pseudo = believed.pseudo_counts(*self.reward_range)
+            self._count_anew(np.arange(self.n_arms, dtype=np.int64))
 
     def _pseudo_of(self, ids: IntArray) -> IntArray:
         return self._pseudo[ids] if len(self._pseudo) > 1 else np.broadcast_to(self._pseudo, (len(ids), 2))
@@ -239,10 +227,7 @@ class CTS(Randomness, CountingPolicy):
 
     def sample(self) -> FloatArray:
         """One draw of all K means from the posterior. O(K). Uses up randomness of the policy."""
-        out = np.empty((self.n_arms, 1))
-        posterior = POSTERIORS.index(self.posterior)
-        draw_samples(posterior, self.sigma, self._recs, self._arm, self._rng, out, 0)
-        return out[:, 0]
+        return self._indices_of(np.arange(self.n_arms), self._t)
 
     def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
         out = np.empty((len(arms), 1))
@@ -253,15 +238,7 @@ class CTS(Randomness, CountingPolicy):
     def _interval(
         self, arms: IntArray, mean: FloatArray, scores: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The central 95 % of the posterior."""
-        low, high = self.reward_range
-        if self.posterior == "gaussian":
-            unseen, width = np.isnan(mean), NORMAL_975 * self.sigma * self._recs[arms, BETA]
-            return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
-        out = np.empty((2, len(arms)))
-        beta_quantiles(self._arm[arms, WINS], self._arm[arms, LOSSES], 0.025, out)
-        below, above = low + (high - low) * out
-        return below, above
+        return posterior_interval(self, arms, mean)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._groups is not None and len(arms) > len(self._waiting[0]):

@@ -11,7 +11,13 @@ from semibandit.policies.catalogue import POLICIES
 
 def news():
     page = sb.Catalog.partition({"news": 1, "sport": 2})
-    for label, category in (("vote", "news"), ("law", "news"), ("derby", "sport"), ("final", "sport"), ("cup", "sport")):
+    for label, category in (
+        ("vote", "news"),
+        ("law", "news"),
+        ("derby", "sport"),
+        ("final", "sport"),
+        ("cup", "sport"),
+    ):
         page.add(label, category)
     return page
 
