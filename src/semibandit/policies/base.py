@@ -313,7 +313,8 @@ class Policy(Growing, ABC):
         Raises
         ------
         ParameterError
-            When the policy holds what no file can: a schedule (a function), or a matroid of a class of your own.
+            When the policy holds what no file can: a schedule without a name (a function), or a matroid of a class of
+            your own.
         """
         SAVERS[-1](self, path)
 

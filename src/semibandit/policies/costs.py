@@ -63,7 +63,7 @@ class CostPolicy(Policy):
     >>> import semibandit as sb
     >>> policy = sb.minimize(sb.CUCB(sb.Uniform(n_arms=4, rank=2), exploration=0.5, prior=(0.75, 2.0)))
     >>> policy.engine, policy.clock, policy.exploration, policy.prior
-    ('kinetic', 'exact', 0.5, (0.25, 2.0))
+    ('resolve', 'exact', 0.5, (0.25, 2.0))
     """
 
     objective = "min"

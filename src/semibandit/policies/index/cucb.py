@@ -20,6 +20,7 @@ from semibandit.policies.index.few import begin_round, indices_of, interval_of
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
+from semibandit.policies.schedules import as_schedule, as_text
 
 CLOCKS = ("exact", "staircase", "auto")
 EXPLORATIONS = ("theorem", "practical")
@@ -64,7 +65,8 @@ class CUCB(ClockPolicy):
         Relative height of a stair.
     schedule
         Another confidence width ``lam(t)`` in place of ``sqrt(exploration (b-a)^2 log t)``; the index is
-        then ``mean + lam(t) / sqrt(N)``. Finite, nonnegative, and nondecreasing unless the engine is ``"resolve"``.
+        then ``mean + lam(t) / sqrt(N)``. Finite, nonnegative, and nondecreasing unless the engine is ``"resolve"``. A
+        function of the round, or a name such as ``"log(0.5)"`` (`semibandit.schedules`), which can be saved.
     index
         ``"ucb"``, or ``"ucb-v"``: ``mean + sqrt(2 V L / N) + 3 (b-a) L / N`` with the empirical variance V and
         L = exploration log t (Audibert, Munos and Szepesvari 2009).
@@ -105,7 +107,7 @@ class CUCB(ClockPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
-        schedule: Callable[[int], float] | None = None,
+        schedule: Callable[[int], float] | str | None = None,
         index: str = "ucb",
         clip: bool = False,
         prior: Any = None,
@@ -114,13 +116,11 @@ class CUCB(ClockPolicy):
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
-        if schedule is not None and not callable(schedule):
-            raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
         self._believe(prior)
         self._asked_exploration = exploration
         self.exploration, ahead = self._choose_exploration(exploration)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
-        self.schedule = schedule
+        self.schedule = as_schedule(schedule)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
         self.index = index
         self.clip = clip
@@ -269,7 +269,7 @@ class CUCB(ClockPolicy):
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
-            "schedule": self.schedule,
+            "schedule": as_text(self.schedule),
             "index": self.index,
             "clip": self.clip,
             "prior": None if self._prior is None else self._prior.as_argument(),
