@@ -122,6 +122,14 @@ class Random(Randomness, CountingPolicy):
 class Greedy(ClockPolicy):
     """Plays the base of largest empirical mean; arms never pulled come first. It can be stuck for ever.
 
+    Parameters
+    ----------
+    engine
+        ``"auto"`` or a name in `semibandit.engines.ENGINES`; never changes a decision.
+    ties
+        ``"id"``: of arms never seen the smaller id comes first. ``"random"``: they come in a random order that follows
+        from `seed`, at no cost in a round (`policies.ties`).
+
     Cost: that of the engine at lam = 0. Nothing moves but the arms that were updated, so it is sublinear in K for all
     matroids (see `semibandit.engines.ENGINES`).
 
@@ -142,9 +150,11 @@ class Greedy(ClockPolicy):
         *,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self._break_ties(ties)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
         self._engine, self._why = make_engine(matroid, self.records, engine, "staircase")
@@ -160,7 +170,7 @@ class Greedy(ClockPolicy):
         return RecordPolicy._interval(self, arms, mean, scores)
 
     def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "engine": self._asked_engine}
+        return {**super()._arguments(), "engine": self._asked_engine, "ties": self.ties}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r}, engine={self._engine.name!r}, t={self._t})"
@@ -204,6 +214,8 @@ class EpsilonGreedy(Randomness, Greedy):
         decay = c K / gap^2 for a suitable c regret is logarithmic; with too small a decay it is linear.
     engine
         ``"auto"`` or a name in `semibandit.engines.ENGINES`; never changes a decision.
+    ties
+        As in `Greedy`.
     seed
         Of the draws.
 
@@ -227,12 +239,13 @@ class EpsilonGreedy(Randomness, Greedy):
         epsilon: float = 0.1,
         decay: float | None = None,
         engine: str = "auto",
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
         self.decay = None if decay is None else as_number(decay, "decay", 0.0)
         self._draws = RandomBase(matroid)
-        super().__init__(matroid, reward_range=reward_range, engine=engine, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, engine=engine, ties=ties, seed=seed)
 
     def _make_own(self) -> Any:
         draws = self._draws.draws

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from semibandit.arms import COUNT, TOTAL, FloatArray, IntArray, flat, new_records
-from semibandit.checks import explain
+from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.checks import explain, one_of
 from semibandit.engines.kernels import any_engine
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid
@@ -17,6 +17,16 @@ from semibandit.policies.decisions import Account
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, CompiledRounds, NoEngine, new_touches
 from semibandit.policies.state import array_of, whole_of
+from semibandit.policies.ties import (
+    FIRST,
+    TIES,
+    Words,
+    draw_first,
+    hair,
+    spread,
+    tie_generator,
+    write_first,
+)
 
 
 class RecordPolicy(Policy):
@@ -27,7 +37,13 @@ class RecordPolicy(Policy):
     """
 
     _own: Any
+    # What was believed as it was told, and as it is counted (`policies.ties`).
+    _believed: Prior | None = None
     _prior: Prior | None = None
+    ties: str = "id"
+    #: Weights of arms never seen where ties are broken at random, else empty.
+    _first: FloatArray = np.zeros(0)
+    _tie_rng: Words
 
     def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
@@ -35,9 +51,31 @@ class RecordPolicy(Policy):
 
     def _believe(self, prior: Any) -> None:
         """Let the records be those of arms of which `prior` is believed. Before there is an engine. O(K)."""
-        self._prior = as_prior(prior, self.n_arms, self.reward_range)
+        self._prior = self._believed = as_prior(prior, self.n_arms, self.reward_range)
         if self._prior is not None:
             self._prior.write(self._recs)
+
+    def _break_ties(self, ties: Any) -> None:
+        """Let arms never seen come in the order of their ids, or in a random one. After `_believe`. O(K)."""
+        self.ties = one_of(ties, "ties", TIES)
+        if self.ties == "random":
+            self._tie_rng = tie_generator(self.seed)
+            self._first = draw_first(self._tie_rng, self.n_arms)
+            self._spread_prior()
+            self._write_unseen(np.arange(self.n_arms))
+
+    def _spread_prior(self) -> None:
+        """Make the prior that is counted from the one that was told. O(K)."""
+        if self._believed is not None and self._first.size:
+            low, high = self.reward_range
+            self._prior = spread(self._believed, self._first, high - low)
+
+    def _write_unseen(self, ids: IntArray) -> None:
+        """Let the records of these arms, which are new, be those of arms never seen. O(n)."""
+        if self._prior is not None:
+            self._prior.write_some(self._recs, ids)
+        elif self._first.size:
+            write_first(self._recs, ids, self._first)
 
     @property
     def _recs(self) -> FloatArray:
@@ -105,7 +143,7 @@ class RecordPolicy(Policy):
     @property
     def prior(self) -> tuple[Any, Any] | None:
         """Mean and strength of what was believed of arms before they were played, None if nothing was."""
-        return None if self._prior is None else self._prior.as_argument()
+        return None if self._believed is None else self._believed.as_argument()
 
     @property
     def counts(self) -> IntArray:
@@ -149,8 +187,13 @@ class RecordPolicy(Policy):
 
     def _reset(self, ids: IntArray) -> None:
         self.records[ids] = new_records(1)
-        if self._prior is not None:
-            self._prior.write_some(self._recs, ids)
+        if self._first.size:
+            self._first[ids] = draw_first(self._tie_rng, len(ids))
+            if self._believed is not None and self._prior is not None:
+                low, high = self.reward_range
+                mean = self._believed.mean if self._believed.mean.ndim == 0 else self._believed.mean[ids]
+                self._prior.mean[ids] = mean + hair(self._first[ids], high - low)
+        self._write_unseen(ids)
 
     def _arguments(self) -> dict[str, Any]:
         return {"reward_range": self.reward_range, "seed": self.seed}
@@ -164,11 +207,28 @@ class RecordPolicy(Policy):
         return arguments
 
     def _state(self) -> dict[str, Any]:
-        return {"t": self._t, "records": flat(self.records)}
+        ties = {"first": self._first, "tie_rng": self._tie_rng} if self._first.size else {}
+        return {"t": self._t, "records": flat(self.records), **ties}
+
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        state = super()._grown_state(old)
+        if self._first.size:
+            rng = old._tie_rng.copy()
+            first = np.concatenate((old._first, draw_first(rng, self.n_arms - old.n_arms)))
+            state |= {"first": first, "tie_rng": rng}
+            state["records"][4 * old.n_arms + ALPHA :: 4] = first[old.n_arms :]
+        return state
 
     def _set_state(self, state: dict[str, Any]) -> None:
         known = array_of(state, "records", np.float64, 4 * self.n_arms)
         if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
             raise FileError("the records hold what no arm can have")
         flat(self.records)[:] = known
+        if self._first.size:
+            first = array_of(state, "first", np.float64, self.n_arms)
+            if not ((first >= FIRST) & (first <= 2.0 * FIRST)).all():
+                raise FileError("the weights of arms never seen make no sense")
+            self._first[:] = first
+            self._tie_rng[:] = array_of(state, "tie_rng", np.uint64, 1)
+            self._spread_prior()
         self._t = whole_of(state, "t")

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, FloatArray, IntArray, flat, new_records
+from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_seed, explain
 from semibandit.compiled.random import fill_uniforms, new_state
 from semibandit.engines import make_engine
@@ -20,6 +20,7 @@ from semibandit.policies.decisions import room_for, wait_in_records
 from semibandit.policies.record_policy import RecordPolicy
 from semibandit.policies.rounds import ClockRounds, hand_on
 from semibandit.policies.state import array_of, number_of
+from semibandit.policies.ties import draw_first, shown, still_unseen, write_first
 from semibandit.presence import Presence
 
 __all__ = ["ClockPolicy", "CountingPolicy", "EnginePolicy", "Randomness", "RecordPolicy"]
@@ -85,9 +86,13 @@ class EnginePolicy(RecordPolicy):
         self._engine._lam = self._query(t)
 
     def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
-        return self._scores(arms)
+        return self._weights_of(arms)
 
     def _scores(self, arms: IntArray) -> FloatArray:
+        return shown(self._weights_of(arms), self._first)
+
+    def _weights_of(self, arms: IntArray) -> FloatArray:
+        """What the engine weighs these arms by, at the query of the last round. O(n)."""
         recs = self._engine._recs
         with np.errstate(invalid="ignore"):
             return recs[arms, ALPHA] + self._engine.lam * recs[arms, BETA]
@@ -116,9 +121,15 @@ class EnginePolicy(RecordPolicy):
         """Records for a larger ground set, with what is known of the old arms. O(K)."""
         self._check_growth(matroid)
         records = new_records(matroid.n_arms)
-        if self._prior is not None:
-            self._prior = self._prior.grown(matroid.n_arms)
-            self._prior.write(flat(records).reshape(-1, 4), self.n_arms)
+        columns = flat(records).reshape(-1, 4)
+        if self._first.size:
+            more = draw_first(self._tie_rng, matroid.n_arms - self.n_arms)
+            self._first = np.concatenate((self._first, more))
+            write_first(columns, slice(None), self._first)
+        if self._believed is not None:
+            self._prior = self._believed = self._believed.grown(matroid.n_arms)
+            self._spread_prior()
+            self._prior.write(columns, self.n_arms)
         records[: self.n_arms] = self.records
         return records
 
@@ -149,6 +160,7 @@ class EnginePolicy(RecordPolicy):
             "matroid": repr(self.matroid),
             "engine": self.engine,
             "why": self._why,
+            **({"ties": self.ties} if self.ties != "id" else {}),
             "bytes": self._engine.memory(),
             "bytes_per_arm": self._engine.memory() / self.n_arms,
         }
@@ -185,10 +197,13 @@ class ClockPolicy(EnginePolicy):
         engine, high = self._engine, self.reward_range[1]
         if isinstance(engine, CompiledEngine):
             wait_in_records.entry(engine._any_handle, self._plays_waiting, arms, change, high)
-            return
-        touches = self._aside
-        wait_in_records.entry(touches.engine_handle, self._plays_waiting, arms, change, high)
-        self._hand_on()
+        else:
+            wait_in_records.entry(self._aside.engine_handle, self._plays_waiting, arms, change, high)
+            self._hand_on()
+        if self._first.size:
+            again = still_unseen(arms, self._recs[:, COUNT], self._plays_waiting)
+            write_first(self._recs, again, self._first)
+            engine.touch(again)
 
     def _grow_from(self, old: Self) -> None:
         super()._grow_from(old)

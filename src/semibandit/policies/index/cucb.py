@@ -76,8 +76,11 @@ class CUCB(ClockPolicy):
         played is not tried at all costs. None: an arm never played comes first.
     clip
         Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
+    ties
+        ``"id"``: of arms never seen the smaller id comes first. ``"random"``: they come in a random order that follows
+        from `seed`, at no cost in a round (`policies.ties`).
     seed
-        Ignored: CUCB draws nothing.
+        Of random ties; CUCB draws nothing else.
 
     Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
     rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
@@ -111,6 +114,7 @@ class CUCB(ClockPolicy):
         index: str = "ucb",
         clip: bool = False,
         prior: Any = None,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
@@ -119,6 +123,7 @@ class CUCB(ClockPolicy):
         self._believe(prior)
         self._asked_exploration = exploration
         self.exploration, ahead = self._choose_exploration(exploration)
+        self._break_ties(ties)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self.schedule = as_schedule(schedule)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
@@ -129,7 +134,9 @@ class CUCB(ClockPolicy):
         self._clock = new_clock(
             self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0, ahead
         )
-        self._index = None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock)
+        self._index = (
+            None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock, self._first)
+        )
         self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
         self._plain = schedule is None and self._index is None and type(self)._query is CUCB._query
         self._tick = tick.entry
@@ -203,8 +210,8 @@ class CUCB(ClockPolicy):
         else:
             begin_round(self, t)
 
-    def _scores(self, arms: IntArray) -> FloatArray:
-        return super()._scores(arms) if self._index is None else indices_of(self, arms)
+    def _weights_of(self, arms: IntArray) -> FloatArray:
+        return super()._weights_of(arms) if self._index is None else indices_of(self, arms)
 
     def _interval(
         self, arms: IntArray, mean: FloatArray, scores: FloatArray
@@ -231,9 +238,9 @@ class CUCB(ClockPolicy):
             wait_in_index(self, arms, change)
 
     def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
         if self._index is not None:
             self._index.reset(ids)
-        super()._reset(ids)
 
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query
@@ -248,7 +255,9 @@ class CUCB(ClockPolicy):
         records = self._grown_records(matroid)
         engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
         if self._index is not None:
-            index = NonlinearIndex(self._index.own.kind, matroid.n_arms, self.reward_range, self._clock)
+            index = NonlinearIndex(
+                self._index.own.kind, matroid.n_arms, self.reward_range, self._clock, self._first
+            )
             index.copy_from(self._index)
             self._index = index
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
@@ -272,7 +281,8 @@ class CUCB(ClockPolicy):
             "schedule": as_text(self.schedule),
             "index": self.index,
             "clip": self.clip,
-            "prior": None if self._prior is None else self._prior.as_argument(),
+            "prior": self.prior,
+            "ties": self.ties,
         }
 
     def _state(self) -> dict[str, Any]:

@@ -31,7 +31,8 @@ UNIT, WEIGHT, LAM = 0, 1, 2
 
 class DiscountRounds(NamedTuple):
     """`seen`: how often each arm's reward was ever seen. `eta`: the height of a stair, 0 for the exact clock.
-    `waiting`: plays of each arm that wait for feedback, empty as long as none ever did."""
+    `waiting`: plays of each arm that wait for feedback, empty as long as none ever did. `first`: weights of arms never
+    seen, empty where they are infinite."""
 
     discount: Number
     scale: Number
@@ -39,6 +40,7 @@ class DiscountRounds(NamedTuple):
     high: Number
     seen: Ints1
     waiting: Ints1
+    first: Floats1
     now: Floats1
 
 
@@ -63,7 +65,7 @@ def _weigh(own, recs, arm):
     seen = recs[arm, COUNT]
     n = seen + own.waiting[arm] * own.now[UNIT] if own.waiting.shape[0] else seen
     if n <= 0.0:
-        recs[arm, ALPHA] = np.inf
+        recs[arm, ALPHA] = own.first[arm] if own.first.shape[0] else np.inf
         recs[arm, BETA] = 0.0
         return
     recs[arm, ALPHA] = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
@@ -97,7 +99,7 @@ implement_rounds(DiscountRounds, prepare=_discount_prepare, learn=_discount_lear
 
 
 @kernel
-def divide(recs, waiting, unit):
+def divide(recs, waiting, first, unit):
     """Divide all weights by `unit`. An arm whose weight vanishes counts as never seen. O(K)."""
     for arm in range(recs.shape[0]):
         waits = waiting.shape[0] > 0 and waiting[arm] > 0
@@ -106,7 +108,7 @@ def divide(recs, waiting, unit):
             recs[arm, COUNT] = 0.0
             recs[arm, TOTAL] = 0.0
             if not waits:
-                recs[arm, ALPHA] = np.inf
+                recs[arm, ALPHA] = first[arm] if first.shape[0] else np.inf
                 recs[arm, BETA] = 0.0
         else:
             recs[arm, COUNT] = n
@@ -136,7 +138,7 @@ class DiscountedCUCB(ForgettingPolicy):
     discount
         Strictly between 0 and 1. About 1 / (1 - discount) rounds are remembered; the analysis suggests
         1 - sqrt(changes / T) / 4.
-    reward_range, exploration, clock, engine, step, seed
+    reward_range, exploration, clock, engine, step, ties, seed
         As in `CUCB`.
 
     Notes
@@ -171,6 +173,7 @@ class DiscountedCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -180,6 +183,7 @@ class DiscountedCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            ties=ties,
             seed=seed,
         )
         self.discount = as_number(discount, "discount", 0.0, 1.0, closed=False)
@@ -195,6 +199,7 @@ class DiscountedCUCB(ForgettingPolicy):
             high=self.reward_range[1],
             seen=self._seen,
             waiting=self._waiting,
+            first=self._first,
             now=self._now,
         )
 
@@ -213,7 +218,7 @@ class DiscountedCUCB(ForgettingPolicy):
 
     def _divide(self) -> None:
         """Change to a larger unit, with a fresh engine because its clock goes back. O(K)."""
-        divide(self._engine._recs, self._waiting, LARGEST_UNIT)
+        divide(self._engine._recs, self._waiting, self._first, LARGEST_UNIT)
         self._now[UNIT] /= LARGEST_UNIT
         self._now[LAM] = 0.0
         gone = self._engine.deleted

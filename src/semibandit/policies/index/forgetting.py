@@ -30,9 +30,11 @@ class ForgettingPolicy(EnginePolicy):
         clock: str,
         engine: str,
         step: float,
+        ties: str,
         seed: int | None,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self._break_ties(ties)
         self.exploration = as_number(exploration, "exploration", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
@@ -97,6 +99,7 @@ class ForgettingPolicy(EnginePolicy):
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
+            "ties": self.ties,
         }
 
     def describe(self) -> dict[str, Any]:

@@ -26,14 +26,15 @@ HEAD, SIZE, ROUND, RANK = 0, 1, 2, 3
 
 class WindowRounds(NamedTuple):
     """`rest`: what rounding took from each sum. `waiting`: plays of each arm that wait for feedback, empty as long as
-    none ever did. The ring, whose length is a power of two, holds the feedback of the window: arm, reward and round of
-    each, oldest first."""
+    none ever did. `first`: weights of arms never seen, empty where they are infinite. The ring, whose length is a power
+    of two, holds the feedback of the window: arm, reward and round of each, oldest first."""
 
     window: Whole
     high: Number
     clock: Floats1
     rest: Floats1
     waiting: Ints1
+    first: Floats1
     ring_arms: Ints1
     ring_rewards: Floats1
     stamps: Ints1
@@ -46,7 +47,7 @@ def _weigh(own, recs, arm):
     seen = recs[arm, COUNT]
     n = seen + own.waiting[arm] if own.waiting.shape[0] else seen
     if n <= 0.0:
-        recs[arm, ALPHA] = np.inf
+        recs[arm, ALPHA] = own.first[arm] if own.first.shape[0] else np.inf
         recs[arm, BETA] = 0.0
         return
     recs[arm, ALPHA] = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
@@ -140,7 +141,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         What may be played together.
     window
         Number of rounds that count.
-    reward_range, exploration, clock, engine, step, seed
+    reward_range, exploration, clock, engine, step, ties, seed
         As in `CUCB`.
 
     Cost: that of CUCB, and O(log K) for each reward that leaves the window: O(D log K) a round in all. Memory for the
@@ -168,6 +169,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -177,6 +179,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            ties=ties,
             seed=seed,
         )
         self.window = as_whole(window, "window", 1, "the rounds whose feedback counts")
@@ -193,6 +196,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
             clock=self._clock,
             rest=self._rest,
             waiting=self._waiting,
+            first=self._first,
             ring_arms=self._ring[0],
             ring_rewards=self._ring[1],
             stamps=self._ring[2],
