@@ -53,9 +53,9 @@ class IndexRounds(NamedTuple):
     """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
 
     `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
-    long as none ever did. `first`: indices of arms never seen, empty if infinite. `alike`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
-    at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else
-    -1); the arms with such a weight, listed in no order.
+    long as none ever did. `first`: indices of arms never seen, or empty. `alike`: see `write_indices`. The rest
+    is empty under a staircase: `bound`, the index at the level of the bounds; `exact_at`, the level at which the weight
+    in the records is the index of the arm (else -1); the arms with such a weight, listed in no order.
     """
 
     kind: Whole
