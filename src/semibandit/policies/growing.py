@@ -42,8 +42,11 @@ class Growing(Guarded):
         ([1, 1, 0], [2])
         """
         self._check_growth(matroid)
-        other = type(self)(matroid, **self._grown_arguments(matroid.n_arms))
-        other._grow_from(self)
+        try:
+            other = type(self)(matroid, **self._grown_arguments(matroid.n_arms))
+            other._grow_from(self)
+        except NotImplementedError as error:
+            raise ParameterError(f"{type(self).__name__} cannot grow: {error}") from None
         mine, theirs = self.__dict__, dict(other.__dict__)
         for name in ("_lock", "_decisions"):
             theirs.pop(name, None)
