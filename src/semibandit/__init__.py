@@ -54,7 +54,10 @@ _EXPORTS: dict[str, str] = {
 }
 
 # Modules that stand at the top level under another name.
-_MODULES: dict[str, str] = {"theory": "semibandit.paper.theory"}
+_MODULES: dict[str, str] = {
+    "theory": "semibandit.paper.theory",
+    "schedules": "semibandit.policies.schedules",
+}
 
 __all__ = [
     "CLUCB",
@@ -105,6 +108,7 @@ __all__ = [
     "identify",
     "load",
     "minimize",
+    "schedules",
     "simulate",
     "theory",
 ]
@@ -181,6 +185,7 @@ if TYPE_CHECKING:
         Random,
         SlidingWindowCUCB,
         identify,
+        schedules,
     )
     from semibandit.policies.costs import minimize
     from semibandit.policies.files import load

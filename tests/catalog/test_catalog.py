@@ -340,10 +340,10 @@ def test_messages_name_what_would_be_right():
         sb.Catalog.graphic().add("link", "ab")
     with pytest.raises(MatroidError, match="have none"):
         sb.Catalog.uniform(2).add("item", "news")
-    with pytest.raises(ParameterError, match="CTS has no grow"):
-        sb.Catalog.uniform(2, sb.CTS)
-    with pytest.raises(ParameterError, match="CTS has no grow"):
-        sb.Catalog.uniform(2, lambda m: sb.minimize(sb.CTS(m)))
+    with pytest.raises(ParameterError, match="FPL has no reset"):
+        sb.Catalog.uniform(2, sb.FPL)
+    with pytest.raises(ParameterError, match="has no reset"):
+        sb.Catalog.uniform(2, lambda m: sb.minimize(sb.FPL(m)))
     with pytest.raises(ParameterError, match=r"made by Catalog\.uniform"):
         sb.Catalog(sb.Uniform(3, 2))
     for bad in ({}, {"news": 0}, {"news": -1}, {"news": 1.5}, ["news"], {"news": None}):

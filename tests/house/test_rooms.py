@@ -21,6 +21,7 @@ ROOMS = [
     "compiled",
     "checks",
     "presence",
+    "frames",
     "matroids",
     "engines",
     "paper",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import semibandit as sb
 from semibandit.errors import ParameterError, RewardError
+from semibandit.policies.catalogue import POLICIES, build_policy
 from semibandit.testing import check_policy
 from support.random_matroids import RANDOM
 
@@ -120,3 +122,69 @@ def test_saved_and_loaded(tmp_path):
         policy.update(arms, [0.1, 0.9])
         other.update(arms, [0.1, 0.9])
     assert np.array_equal(policy.means, other.means)
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_what_the_policy_inside_shows(name):
+    context = {"horizon": 100, "means": np.linspace(0, 1, 6)}
+    inside = build_policy(name, {}, sb.Uniform(6, 2), context=context)
+    inside.select(), inside.select(), inside.select()
+    policy = sb.minimize(inside)
+    assert isinstance(inside.engine, str) and policy.engine == inside.engine
+    shown = [
+        key
+        for key in {*vars(inside), *dir(type(inside))}
+        if not key.startswith("_") and not inspect.ismethod(getattr(inside, key))
+    ]
+    assert {"engine", "seed", "prior"} <= set(shown)
+    for key in shown:
+        assert hasattr(policy, key), key
+    for key in (
+        "clock",
+        "confidence_width",
+        "exploration",
+        "window",
+        "discount",
+        "step",
+        "epsilon",
+        "horizon",
+    ):
+        assert hasattr(inside, key) == hasattr(policy, key)
+        if hasattr(inside, key):
+            assert getattr(policy, key) == getattr(inside, key)
+            with pytest.raises(AttributeError):
+                setattr(policy, key, 1.0)
+    for hidden in ("_engine", "_own", "nonsense"):
+        assert not hasattr(policy, hidden)
+    policy.note = "mine"
+    assert policy.note == "mine" and not hasattr(policy.inner, "note")
+
+
+def test_which_policies_have_a_clock():
+    clocked = {"cucb", "kl-osm", "faster-cucb", "maub", "sliding-window-cucb", "discounted-cucb"}
+    context = {"horizon": 100, "means": np.linspace(0, 1, 6)}
+    for name in POLICIES:
+        policy = build_policy(name, {}, sb.Uniform(6, 2), context=context)
+        if name in clocked:
+            for _ in range(20):
+                policy.select()
+            assert policy.clock in ("exact", "staircase") and policy.confidence_width > 0.0
+    kl, plain = sb.MAUB(sb.Uniform(6, 2)), sb.MAUB(sb.Uniform(6, 2), index="ucb", reward_range=(0, 2))
+    kl.select(), plain.select(), kl.select(), plain.select()
+    assert plain.confidence_width == pytest.approx(np.sqrt(1.5 * 4 * np.log(2)))
+    assert kl.confidence_width == pytest.approx(np.log(2))
+
+
+def test_methods_of_the_policy_inside_are_found_there():
+    policy = sb.minimize(sb.EpsilonGreedy(sb.Uniform(4, 2)))
+    with pytest.raises(AttributeError, match=r"inner\.chance"):
+        policy.chance(3)
+    assert policy.inner.chance(3) == 0.1
+
+
+def test_priors_of_costs():
+    policy = sb.minimize(sb.CUCB(sb.Uniform(3, 1), reward_range=(1.0, 3.0), prior=([1.5, 2.0, 3.0], 4.0)))
+    mean, strength = policy.prior
+    assert mean.tolist() == [2.5, 2.0, 1.0] and strength == 4.0
+    assert sb.minimize(sb.CTS(sb.Uniform(3, 1), prior=(0.25, 4.0))).prior == (0.75, 4.0)
+    assert sb.minimize(sb.CUCB(sb.Uniform(3, 1))).prior is None

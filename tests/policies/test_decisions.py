@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import semibandit as sb
 from semibandit.data.instances import random_environment
 from semibandit.policies.catalogue import POLICIES, build_policy
+from semibandit.policies.records import EnginePolicy
 
 KINDS = ["uniform", "partition", "laminar", "graphic", "transversal", "linear"]
 
@@ -201,7 +202,97 @@ def test_any_order_of_calls(calls):
 
 def test_ranked():
     decision = sb.Decision(0, np.array([2, 5, 7]), np.array([0.5, 0.9, 0.5]))
-    assert decision.ranked() == [(5, 0.9), (2, 0.5), (7, 0.5)]
+    assert [row[:2] for row in decision.ranked()] == [(5, 0.9), (2, 0.5), (7, 0.5)]
+    assert repr(decision) == "Decision(id=0, arms=[5, 2, 7])"
+    assert np.isnan([row[2:5] for row in decision.ranked()]).all()
+
+
+def naive_interval(policy, rewards, t):
+    """Mean, interval and plays of an arm by the definitions, of rewards that were seen at once; None: not compared."""
+    low, high = policy.reward_range
+    n = len(rewards)
+    mean = sum(rewards) / n if n else math.nan
+    width = math.sqrt(1.5 * math.log(t) / n) if n else math.nan
+    log = math.log(t)
+    if policy.name in ("cucb", "faster-cucb", "sliding-window-cucb"):
+        return mean, *((mean - width, mean + width) if n else (low, high)), n
+    if policy.name in ("kl-osm", "maub"):
+        level = log + 3.0 * math.log(max(1.0, log))
+        return (
+            mean,
+            *((1.0 - kl_index(1.0 - mean, n, level), kl_index(mean, n, level)) if n else (low, high)),
+            n,
+        )
+    return mean, math.nan, math.nan, n
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("cts", "discounted-cucb")])
+def test_ranked_rows_are_those_of_the_definitions(name):
+    context = {"horizon": 100, "means": np.linspace(0.1, 0.9, 6)}
+    policy = build_policy(name, {}, sb.Uniform(n_arms=6, rank=4), context=context)
+    seen = [[0.5, 1.0], [0.25], [0.0, 0.0, 1.0], [1.0], [0.75], []]
+    for arm, rewards in enumerate(seen):
+        policy.update([arm] * len(rewards), rewards)
+    for _ in range(9):
+        policy.select()
+    for one in (policy, sb.minimize(policy)):
+        decision = one.decide()
+        rows = decision.ranked()
+        assert sorted(row.arm for row in rows) == decision.arms.tolist()
+        index = [-row.index if one.objective == "min" else row.index for row in rows]
+        assert np.isnan(index).any() or sorted(index, reverse=True) == index
+        for row in rows:
+            mean, low, high, plays = naive_interval(policy, seen[row.arm], one.t)
+            if one.objective == "min":
+                mean, low, high = 1.0 - mean, 1.0 - high, 1.0 - low
+            np.testing.assert_allclose(row[2:], (mean, low, high, plays), atol=1e-7)
+
+
+def test_intervals_of_posteriors():
+    """A tenth of a percent of the mass of Beta posteriors, counted; Gaussian ones by their formula."""
+    policy = sb.CTS(sb.Uniform(n_arms=4, rank=4), reward_range=(-1.0, 3.0), seed=1)
+    policy.update([0, 0, 0, 1, 1, 2], [3.0, 3.0, -1.0, -1.0, -1.0, 3.0])
+    rng = np.random.default_rng(1)
+    for row in policy.decide().ranked():
+        wins, losses = int(policy.successes[row.arm]), int(policy.failures[row.arm])
+        drawn = -1.0 + 4.0 * rng.beta(1 + wins, 1 + losses, size=200_000)
+        assert np.mean(drawn < row.low) == pytest.approx(0.025, abs=0.002)
+        assert np.mean(drawn > row.high) == pytest.approx(0.025, abs=0.002)
+    normal = sb.CTS(sb.Uniform(n_arms=2, rank=2), posterior="gaussian", sigma=2.0)
+    normal.update([0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5])
+    first = next(row for row in normal.decide().ranked() if row.arm == 0)
+    assert (first.low, first.high) == pytest.approx((0.5 - 1.96, 0.5 + 1.96), abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"prior": (0.25, 8.0)}, {"clip": True}, {"index": "ucb-v"}])
+def test_intervals_of_the_variants(options):
+    policy = sb.CUCB(sb.Uniform(n_arms=3, rank=3), **options)
+    policy.update([0, 0, 1], [0.5, 1.0, 1.0])
+    policy.decide(count=4)
+    rows = {row.arm: row for row in policy.decide().ranked()}
+    assert [rows[k].plays for k in range(3)] == [2, 1, 0]
+    if "prior" in options:
+        assert rows[0].mean == pytest.approx((1.5 + 2.0) / 10)
+        assert rows[2].mean == pytest.approx(0.25)
+        assert rows[2].high - rows[2].mean == pytest.approx(math.sqrt(1.5 * math.log(5) / (8 + 4)))
+    else:
+        assert rows[0].mean == 0.75 and rows[0].high == rows[0].index
+        if "clip" in options:
+            assert rows[0].low == pytest.approx(0.75 - math.sqrt(1.5 * math.log(5) / 6))
+        else:
+            assert rows[0].low == pytest.approx(1.5 - rows[0].high)
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_decisions_as_frames(library):
+    pytest.importorskip(library)
+    policy = sb.CUCB(sb.Uniform(n_arms=30, rank=12))
+    decision = policy.decide()
+    frame = decision.to_frame(library)
+    assert list(frame.columns) == ["arm", "index", "mean", "low", "high", "plays"] and len(frame) == 12
+    assert repr(decision).endswith("9, ...])")
+    with pytest.raises(sb.ParameterError, match="library"):
+        decision.to_frame("numpy")
 
 
 def test_what_is_done_to_a_decision_changes_nothing_that_waits():
@@ -220,5 +311,5 @@ def test_scores_of_arms_seen_and_not_seen(name):
     policy.update([3, 3, 7], [1.0, 0.5, 0.25])
     scores = policy.scores([7, 0, 3])
     assert scores.shape == (3,)
-    if type(policy)._scores is not sb.CUCB._scores and name != "oracle":
+    if not isinstance(policy, EnginePolicy) and name not in ("oracle", "maub"):
         np.testing.assert_array_equal(scores, policy.means[[7, 0, 3]])

@@ -9,8 +9,22 @@ import numpy as np
 from semibandit.catalog.ids import FREE, Ids
 from semibandit.catalog.kinds import Kind
 from semibandit.errors import ParameterError
+from semibandit.policies.base import Policy
 
-_NEEDS = ("delete", "insert", "grow", "reset")
+
+def _missing(policy: Any) -> str | None:
+    """What a catalog needs and this policy cannot do."""
+    kind = type(policy)
+    for name in ("delete", "insert"):
+        if not hasattr(policy, name):
+            return name
+    if kind.grow is Policy.grow and kind._arguments is Policy._arguments:
+        return "grow"
+    try:
+        policy.reset([])
+    except ParameterError:
+        return "reset"
+    return None
 
 
 class Arms:
@@ -22,11 +36,11 @@ class Arms:
 
     def __init__(self, ids: Ids, policy: Any) -> None:
         for part in (policy, getattr(policy, "inner", policy)):
-            missing = [name for name in _NEEDS if not hasattr(part, name)]
+            missing = _missing(part)
             if missing:
                 raise ParameterError(
-                    f"policy: {type(part).__name__} has no {missing[0]}, which a catalog needs; CUCB, KLOSM, "
-                    "FasterCUCB, SlidingWindowCUCB and DiscountedCUCB have"
+                    f"policy: {type(part).__name__} has no {missing} that a catalog could use; CUCB, KLOSM, CTS and "
+                    "most others have"
                 )
         self.ids = ids
         self.policy = policy

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
+from semibandit.arms import IntArray
 from semibandit.catalog.arms import Arms
 from semibandit.catalog.files import restore, save
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, kind_from_matroid
 from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
+from semibandit.catalog.wishes import check_rewards, wish
 from semibandit.checks import as_rewards, as_whole
-from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.errors import ArmError, ParameterError
 from semibandit.locking import new_lock
 from semibandit.matroids import Matroid, Transversal
 from semibandit.policies import CUCB
@@ -33,8 +34,8 @@ class Catalog:
     Parameters
     ----------
     policy
-        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. One that
-        can grow: `CUCB`, `KLOSM`, `FasterCUCB`, `SlidingWindowCUCB`, `DiscountedCUCB`.
+        A class of policies, or a function that makes one of a matroid: ``lambda m: sb.minimize(sb.CUCB(m))``. All can
+        be taken but `FPL`, which cannot forget single arms, and `Oracle`, which must be told means.
     capacity
         For how many arms there is room at the start; it grows by itself. With ``clock="auto"`` of a policy it also says
         how large an instance the clock is chosen for.
@@ -212,17 +213,16 @@ class Catalog:
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def decide(self, exclude: Any = None) -> list[Any]:
+    def decide(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> list[Any]:
         """The labels to play now; avoids those in `exclude` for this call. Cost of the policy's `select`.
 
-        Fewer than usual, or none, if there are not enough labels. Expired labels in `exclude` change nothing.
+        `among`: only these labels, by the policy's own index. `weights`: one for each of them, or ``{label: weight}``
+        without `among`, decide in place of that index. Fewer than usual, or none, if there are not enough labels.
+        Expired labels change nothing.
         """
         with self._lock:
-            if exclude is None:
-                arms = self._arms.settle().select()
-            else:
-                without, _ = self._arms_of(label_list(exclude, "exclude"), "exclude")
-                arms = self._arms.policy.select(exclude=without)
+            asked = wish(self._arms_of, exclude, among, weights)
+            arms = self._arms.settle().select(**asked)
             label_of = self._arms.ids.label_of
             return [label_of[arm] for arm in arms.tolist()]
 
@@ -243,7 +243,7 @@ class Catalog:
         values = as_rewards(rewards, len(given))
         with self._lock:
             arms, alive = self._arms_of(given, "labels")
-            self._check_rewards(given, values)
+            check_rewards(given, values, self._arms.policy.reward_range)
             if arms.size:
                 self._arms.policy.update(arms, values[alive])
             self._n_dropped += len(given) - arms.size
@@ -270,14 +270,6 @@ class Catalog:
         if arms.size < len(labels):
             raise self._stranger(next(label for label in labels if label not in self._arms.ids))
         return arms
-
-    def _check_rewards(self, labels: list[Any], values: FloatArray) -> None:
-        low, high = self._arms.policy.reward_range
-        bad = np.flatnonzero(~((values >= low) & (values <= high)))
-        if bad.size:
-            at = int(bad[0])
-            what = f"rewards[{at}] = {values[at]} for {labels[at]!r}"
-            raise RewardError(f"{what} is outside reward_range = ({low}, {high})")
 
     # -- what is known -----------------------------------------------------------------------------------
 

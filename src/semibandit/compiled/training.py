@@ -43,6 +43,7 @@ def _play(policy: Any, rounds: int = 4) -> None:
     few = np.array([0, 3, 3])
     policy.update(few, np.array([0.5, 1.0, 0.25]))
     policy.select(exclude=[int(few[0])])
+    policy.select(among=[4, 5, 6])
     if hasattr(policy, "delete"):
         policy.delete([1, 2])
         policy.select()

@@ -12,6 +12,7 @@ from semibandit.arms import IntArray
 from semibandit.errors import ArmError, MatroidError, ParameterError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import greedy_graphic
 from semibandit.matroids.naming import columns_of, label_arms, numbered
 from semibandit.matroids.validate import arm_ids, in_range, inferred_size, integer_table, positive, readonly
@@ -149,6 +150,13 @@ class Graphic(CompiledMatroid):
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_graphic(order, self._tail, self._head, self.n_vertices, limit)
         return picked
+
+    def _greedy_few(self, order: IntArray) -> IntArray:
+        if self.n_vertices <= MANY * order.size:
+            return self._greedy(order)
+        vertices, ends = renumbered(np.concatenate((self._tail[order], self._head[order])))
+        n = order.size
+        return order[greedy_graphic(places(order), ends[:n], ends[n:], vertices.size, self.rank)]
 
     def _find_loops(self) -> IntArray:
         return np.flatnonzero(self._tail == self._head)

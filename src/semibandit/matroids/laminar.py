@@ -13,6 +13,7 @@ from semibandit.compiled.jit import kernel
 from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.few import MANY, places
 from semibandit.matroids.greedy import greedy_laminar
 from semibandit.matroids.naming import label_arms
 from semibandit.matroids.nested import unfold
@@ -225,6 +226,20 @@ class Laminar(CompiledMatroid):
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_laminar(order, self._leaf, self._parent, self._capacity, limit)
         return picked
+
+    def _greedy_few(self, order: IntArray) -> IntArray:
+        if self._parent.size <= MANY * order.size:
+            return self._greedy(order)
+        chain = [np.unique(self._leaf[order])]
+        while chain[-1].size:
+            above = self._parent[chain[-1]]
+            chain.append(np.unique(above[above >= 0]))
+        families = np.unique(np.concatenate(chain))
+        above = self._parent[families]
+        parent = np.where(above < 0, -1, np.searchsorted(families, above))
+        leaf, capacity = np.searchsorted(families, self._leaf[order]), self._capacity[families]
+        parts = readonly(leaf), readonly(parent), readonly(capacity)
+        return order[greedy_laminar(places(order), *parts, self.rank)]
 
     def _find_rank(self) -> int:
         return int(self._capacity[0])

@@ -12,6 +12,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import greedy_partition, top_arms_per_group
 from semibandit.matroids.naming import column, label_arms, numbered
 from semibandit.matroids.validate import (
@@ -109,6 +110,12 @@ class Partition(CompiledMatroid):
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_partition(order, self._group, self._capacity, limit)
         return picked
+
+    def _greedy_few(self, order: IntArray) -> IntArray:
+        if self.n_groups <= MANY * order.size:
+            return self._greedy(order)
+        groups, group = renumbered(self._group[order])
+        return order[greedy_partition(places(order), group, readonly(self._capacity[groups]), self.rank)]
 
     def _max_weight_base(self, weights: FloatArray) -> IntArray:
         if not weights.flags.writeable:

@@ -12,6 +12,7 @@ from semibandit.arms import IntArray
 from semibandit.errors import ArmError, MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
+from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import _pick_transversal, distinct_neighbours, greedy_transversal
 from semibandit.matroids.naming import column, columns_of, distinct, label_arms, numbered, sparse_rows
 from semibandit.matroids.validate import (
@@ -185,6 +186,16 @@ class Transversal(CompiledMatroid):
     def _compiled_greedy(self, order: IntArray, limit: int) -> IntArray:
         picked: IntArray = greedy_transversal(order, self._indptr, self._indices, self.n_right, limit)
         return picked
+
+    def _greedy_few(self, order: IntArray) -> IntArray:
+        if self.n_right <= MANY * order.size:
+            return self._greedy(order)
+        first, degree = self._indptr[order], self._indptr[order + 1] - self._indptr[order]
+        ends = np.cumsum(degree)
+        at = np.arange(degree.sum()) + np.repeat(first - ends + degree, degree)
+        nodes, indices = renumbered(self._indices[at])
+        indptr = readonly(np.concatenate(([0], ends)))
+        return order[greedy_transversal(places(order), indptr, indices, nodes.size, self.rank)]
 
     def _find_rank(self) -> int:
         most = min(self.n_arms, self.n_right)

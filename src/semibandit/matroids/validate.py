@@ -168,7 +168,7 @@ def arm_weights(weights: Any, n_arms: int, argument: str = "weights") -> FloatAr
     if array.shape != (n_arms,):
         raise ParameterError(f"{argument}: need one number per arm, shape ({n_arms},), got {array.shape}")
     array = np.ascontiguousarray(array, dtype=np.float64)
-    if np.isnan(np.min(array)):
+    if array.size and np.isnan(np.min(array)):
         at = int(np.flatnonzero(np.isnan(array))[0])
         raise ParameterError(f"{argument}[{at}] is NaN: need a number (infinities are allowed)")
     return array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from semibandit.policies.base import Policy
-from semibandit.policies.baselines import EpsilonGreedy, Greedy, Oracle, Random
+from semibandit.policies.baselines import EpsilonGreedy, Greedy, Random
 from semibandit.policies.catalogue import register
 from semibandit.policies.files import load
 from semibandit.policies.fpl import FPL
@@ -14,6 +14,7 @@ from semibandit.policies.index.faster_cucb import FasterCUCB
 from semibandit.policies.index.kl_osm import KLOSM
 from semibandit.policies.index.maub import MAUB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
+from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
 
 __all__ = [

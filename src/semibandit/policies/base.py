@@ -14,9 +14,11 @@ import numpy.typing as npt
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole
 from semibandit.errors import ArmError, ParameterError
-from semibandit.locking import Guarded, unguarded
+from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
-from semibandit.policies.decisions import Decision, Waiting
+from semibandit.policies.choosing import as_wish, best_base, left_out
+from semibandit.policies.decisions import Account, Decision, Waiting
+from semibandit.policies.growing import Growing
 from semibandit.policies.rounds import CompiledRounds
 
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
@@ -24,7 +26,7 @@ SAVERS: list[Callable[[Policy, Any], None]] = []
 PICKLERS: list[Callable[[Policy], Any]] = []
 
 
-class Policy(Guarded, ABC):
+class Policy(Growing, ABC):
     """Chooses a base of `matroid` each round and learns from the rewards of the arms it is told about.
 
     The whole contract is `select` and `update`. Feedback may come late, in parts, in batches, in any order, or
@@ -60,8 +62,68 @@ class Policy(Guarded, ABC):
         return self._t
 
     @abstractmethod
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
-        """The base to play now, ascending arm ids; avoids the arms in `exclude`."""
+    def select(
+        self,
+        exclude: npt.ArrayLike | None = None,
+        *,
+        among: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+    ) -> IntArray:
+        """The base to play now, ascending arm ids; avoids the arms in `exclude`.
+
+        Parameters
+        ----------
+        exclude
+            Arms to avoid in this round.
+        among
+            Distinct arms: the best base of these alone, by the policy's own index (or draws) of this round. Deleted and
+            excluded ones are left out; the answer may have fewer arms than the rank. O(n log n) for n of them, whatever
+            K, and n membership tests of the matroid.
+        weights
+            One finite number per arm, or per arm of `among`: they decide in place of the policy's index, so that any
+            model can supply scores. For policies of costs these are costs. O(K log K), or as `among`.
+
+        The round counts in any case, and `update` learns from it. A policy of your own hands the last two on to
+        `_select_some`; `decide` does so by itself.
+        """
+
+    def _select_some(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        """`select` with `among` or `weights`."""
+        with self._lock:
+            without, arms, scores = as_wish(self.n_arms, exclude, among, weights)
+            t = self._t + 1
+            if arms is None:
+                assert scores is not None
+                here = ~self._is_gone(np.arange(self.n_arms))
+                here[without] = False
+                self._begin_round(t)
+                base = best_base(self.matroid, scores, here)
+            else:
+                here = ~(self._is_gone(arms) | left_out(arms, without))
+                arms = arms[here]
+                self._begin_round(t)
+                if scores is None:
+                    base = self._choose_among(arms, t)
+                else:
+                    base = self.matroid._best_among(arms, scores[here])
+            self._t = t
+            return base
+
+    def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of these arms are deleted. O(n)."""
+        return np.zeros(arms.shape, dtype=np.bool_)
+
+    def _begin_round(self, t: int) -> None:
+        """Round t begins without a base of all arms being asked for: what the clock moves, and no more."""
+
+    def _choose_among(self, arms: IntArray, t: int) -> IntArray:
+        """The base to play in round t, which has begun, among these present arms (distinct, ascending)."""
+        return self.matroid._best_among(arms, self._indices_of(arms, t))
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        """What `_choose_among` weighs these arms by; nothing may be NaN. O(n)."""
+        known = self._scores(arms)
+        return np.where(np.isnan(known), np.inf, known)
 
     @unguarded
     def update(self, arms: npt.ArrayLike, rewards: npt.ArrayLike) -> None:
@@ -85,16 +147,23 @@ class Policy(Guarded, ABC):
         return Waiting()
 
     @overload
-    def decide(self, *, exclude: Any = None, count: None = None) -> Decision: ...
+    def decide(
+        self, *, exclude: Any = None, among: Any = None, weights: Any = None, count: None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, *, exclude: Any = None, count: int) -> list[Decision]: ...
+    def decide(
+        self, *, exclude: Any = None, among: Any = None, weights: Any = None, count: int
+    ) -> list[Decision]: ...
 
-    def decide(self, *, exclude: Any = None, count: int | None = None) -> Decision | list[Decision]:
+    def decide(
+        self, *, exclude: Any = None, among: Any = None, weights: Any = None, count: int | None = None
+    ) -> Decision | list[Decision]:
         """`select` for feedback that comes later: a `Decision` to hand to `learn` with its rewards.
 
         Plays that wait count in the confidence width (`policies.decisions`), so decisions made before any feedback
-        spread over the arms; `count` of them at once give a list. O(D) besides `select`, and O(K) the first time.
+        spread over the arms; `count` of them at once give a list. With `weights` they are all the same, unless what
+        waits is in the weights. O(D) besides `select`, and O(K) the first time.
 
         >>> import semibandit as sb
         >>> policy = sb.CUCB(sb.Uniform(n_arms=6, rank=2))
@@ -106,14 +175,24 @@ class Policy(Guarded, ABC):
         (1, [0, 0, 1, 1, 0, 0])
         """
         if count is None:
-            return self._decide(exclude)
-        return [self._decide(exclude) for _ in range(as_whole(count, "count", 1, "a number of decisions"))]
+            return self._decide(exclude, among, weights)
+        n = as_whole(count, "count", 1, "a number of decisions")
+        return [self._decide(exclude, among, weights) for _ in range(n)]
 
-    def _decide(self, exclude: Any) -> Decision:
-        arms = self.select() if exclude is None else self.select(exclude)
-        scores = self.scores(arms)
+    def _decide(self, exclude: Any, among: Any, weights: Any) -> Decision:
+        if among is not None or weights is not None:
+            arms = self._select_some(exclude, among, weights)
+        else:
+            arms = self.select() if exclude is None else self.select(exclude)
+        scores = self._scores(arms)
+        account = self._account(arms, scores)
         self._wait(arms, 1)
-        return Decision(self._decisions.add(arms.copy()), arms, scores)
+        return Decision(self._decisions.add(arms.copy()), arms, scores, account, self.objective)
+
+    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
+        """What is known of these arms, for `Decision.ranked`."""
+        nothing = np.full(len(arms), np.nan)
+        return Account(self.means[arms], nothing, nothing, self.counts[arms])
 
     def learn(self, decision: Decision | int, rewards: Any, arms: Any = None) -> None:
         """Count the rewards of a decision, given itself or its id, and end its waiting. O(D) besides `update`.
@@ -158,7 +237,11 @@ class Policy(Guarded, ABC):
         """Let the decisions of `other` wait here, where none does."""
         self.__dict__["_decisions"] = other
         for arms in other._arms.values():
-            self._wait(arms, 1)
+            self._wait_again(arms)
+
+    def _wait_again(self, arms: IntArray) -> None:
+        """`_wait(arms, 1)` for a decision that waited already where the state of this policy comes from."""
+        self._wait(arms, 1)
 
     @abstractmethod
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
@@ -230,7 +313,8 @@ class Policy(Guarded, ABC):
         Raises
         ------
         ParameterError
-            When the policy holds what no file can: a schedule (a function), or a matroid of a class of your own.
+            When the policy holds what no file can: a schedule without a name (a function), or a matroid of a class of
+            your own.
         """
         SAVERS[-1](self, path)
 
@@ -251,7 +335,9 @@ class Policy(Guarded, ABC):
 
     def _arguments(self) -> dict[str, Any]:
         """The constructor's keywords, besides the matroid, that make a policy like this one at its start."""
-        raise NotImplementedError(f"{type(self).__name__} gives no _arguments, which clone and save need")
+        raise NotImplementedError(
+            f"{type(self).__name__} gives no _arguments, which clone, save and grow need"
+        )
 
     def _state(self) -> dict[str, Any]:
         """All that changed since: arrays, numbers, and plain dictionaries of numbers. Arrays may be shared."""

@@ -1,25 +1,25 @@
-"""Baselines that every comparison needs: `Random`, `Greedy`, `EpsilonGreedy` and `Oracle`."""
+"""Baselines that every comparison needs: `Random`, `Greedy` and `EpsilonGreedy`."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_arms, as_number, as_per_arm
-from semibandit.compiled.handle import Floats2, Number, Words1
+from semibandit.checks import as_arms, as_number
+from semibandit.compiled.handle import Number, Words1
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.random import fill_uniforms, next_uniform
+from semibandit.compiled.random import next_uniform
 from semibandit.engines import make_engine
 from semibandit.engines.clock import new_clock
-from semibandit.engines.kernels import add_reward, engine_select
-from semibandit.errors import ParameterError
+from semibandit.engines.kernels import engine_select
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.oracle import KnownRounds
 from semibandit.policies.random_base import RandomBase, draw_base
-from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness
+from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness, RecordPolicy
 from semibandit.policies.rounds import CompiledRounds, count_rewards, implement_rounds
 
 
@@ -77,11 +77,16 @@ class Random(Randomness, CountingPolicy):
     def compiled_rounds(self) -> CompiledRounds | None:
         return None if self._draws.draws is None else super().compiled_rounds()
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """A random base, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         arms = self._draws.draw_without(self._rng, None if exclude is None else self._presence.among(exclude))
         self._t += 1
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        return self._uniforms(len(arms))
 
     def _leave(self, ids: IntArray) -> None:
         self._draws.remove(ids)
@@ -91,6 +96,10 @@ class Random(Randomness, CountingPolicy):
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), **self._draws.state(), "rng": self._rng}
+
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        state = super()._grown_state(old)
+        return {**state, **self._draws.state_without(state["deleted"])}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
@@ -113,6 +122,14 @@ class Random(Randomness, CountingPolicy):
 class Greedy(ClockPolicy):
     """Plays the base of largest empirical mean; arms never pulled come first. It can be stuck for ever.
 
+    Parameters
+    ----------
+    engine
+        ``"auto"`` or a name in `semibandit.engines.ENGINES`; never changes a decision.
+    ties
+        ``"id"``: of arms never seen the smaller id comes first. ``"random"``: they come in a random order that follows
+        from `seed`, at no cost in a round (`policies.ties`).
+
     Cost: that of the engine at lam = 0. Nothing moves but the arms that were updated, so it is sublinear in K for all
     matroids (see `semibandit.engines.ENGINES`).
 
@@ -133,9 +150,11 @@ class Greedy(ClockPolicy):
         *,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
+        self._break_ties(ties)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
         self._engine, self._why = make_engine(matroid, self.records, engine, "staircase")
@@ -145,8 +164,13 @@ class Greedy(ClockPolicy):
     def _query(self, t: int) -> float:
         return 0.0
 
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return RecordPolicy._interval(self, arms, mean, scores)
+
     def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "engine": self._asked_engine}
+        return {**super()._arguments(), "engine": self._asked_engine, "ties": self.ties}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r}, engine={self._engine.name!r}, t={self._t})"
@@ -190,6 +214,8 @@ class EpsilonGreedy(Randomness, Greedy):
         decay = c K / gap^2 for a suitable c regret is logarithmic; with too small a decay it is linear.
     engine
         ``"auto"`` or a name in `semibandit.engines.ENGINES`; never changes a decision.
+    ties
+        As in `Greedy`.
     seed
         Of the draws.
 
@@ -213,12 +239,13 @@ class EpsilonGreedy(Randomness, Greedy):
         epsilon: float = 0.1,
         decay: float | None = None,
         engine: str = "auto",
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
         self.decay = None if decay is None else as_number(decay, "decay", 0.0)
         self._draws = RandomBase(matroid)
-        super().__init__(matroid, reward_range=reward_range, engine=engine, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, engine=engine, ties=ties, seed=seed)
 
     def _make_own(self) -> Any:
         draws = self._draws.draws
@@ -234,18 +261,23 @@ class EpsilonGreedy(Randomness, Greedy):
         """The chance that round t plays a random base."""
         return self.epsilon if self.decay is None else min(1.0, self.decay / t)
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The greedy base or a random one, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         ids = None if exclude is None else self._engine._presence.among(exclude)
         t = self._t + 1
-        u = np.empty(1)
-        fill_uniforms(self._rng, u)
-        if u[0] < self.chance(t):
+        if self._uniforms(1)[0] < self.chance(t):
             arms = self._draws.draw_without(self._rng, ids)
         else:
             arms = self._engine.base() if ids is None else self._engine.base_excluding(ids)
         self._t = t
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        if self._uniforms(1)[0] < self.chance(t):
+            return self._uniforms(len(arms))
+        return super()._indices_of(arms, t)
 
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept. Cost of an update each."""
@@ -263,6 +295,10 @@ class EpsilonGreedy(Randomness, Greedy):
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), **self._draws.state(), "rng": self._rng}
 
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        state = super()._grown_state(old)
+        return {**state, **self._draws.state_without(state["deleted"])}
+
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)
         self._draws.set_state(state, self._engine._presence.mask)
@@ -274,96 +310,3 @@ class EpsilonGreedy(Randomness, Greedy):
     def __repr__(self) -> str:
         how = f"epsilon={self.epsilon}" if self.decay is None else f"decay={self.decay}"
         return f"EpsilonGreedy({self.matroid!r}, {how}, engine={self._engine.name!r}, t={self._t})"
-
-
-class KnownRounds(NamedTuple):
-    """`recs`: where rewards are counted; those of the engine hold the true means."""
-
-    recs: Floats2
-
-
-@inline_kernel
-def _known_prepare(own, engine, t):
-    return 0.0
-
-
-@inline_kernel
-def count_aside(own, engine, arms, rewards, n):
-    """Count the rewards in records of the policy's own, which the engine does not see."""
-    for j in range(n):
-        add_reward(own.recs, arms[j], rewards[j])
-
-
-implement_rounds(KnownRounds, prepare=_known_prepare, learn=count_aside, touches="nothing")
-
-
-@register(cost="O(D) a round", guarantee="no regret: it is told the means", reference="folklore")
-class Oracle(CountingPolicy):
-    """Knows the means and plays their best base: the policy without regret.
-
-    Parameters
-    ----------
-    means
-        The true mean of each arm.
-
-    Cost: O(D) a round; exclusions and deletions as an update of the engine at lam = 0.
-
-    Example
-    -------
-    >>> import semibandit as sb
-    >>> policy = sb.Oracle(sb.Uniform(n_arms=3, rank=2), means=[0.2, 0.9, 0.4])
-    >>> policy.select().tolist()
-    [1, 2]
-    """
-
-    name = "oracle"
-
-    def __init__(
-        self,
-        matroid: Matroid,
-        *,
-        means: Any = None,
-        reward_range: Any = (0.0, 1.0),
-        engine: str = "auto",
-        seed: int | None = 0,
-    ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
-        if means is None:
-            raise ParameterError(f"means must be given, {self.n_arms} numbers: Oracle plays their best base")
-        self._known: FloatArray = as_per_arm(means, "means", self.n_arms)
-        self._asked_engine = engine
-        self._engine, self._why = make_engine(matroid, None, engine, "staircase")
-        self._engine.set_weights(np.arange(self.n_arms), self._known)
-        self._open()
-
-    def _make_own(self) -> Any:
-        return KnownRounds(self._recs)
-
-    def _engine_state(self) -> Any:
-        return getattr(self._engine, "any", None)
-
-    def select(self, exclude: Any = None) -> IntArray:
-        """The best base of the given means, ascending ids; avoids the arms in `exclude`."""
-        arms = self._engine.base() if exclude is None else self._engine.base_excluding(exclude)
-        self._t += 1
-        return arms
-
-    def _leave(self, ids: IntArray) -> None:
-        self._engine.delete(ids)
-
-    def _enter(self, ids: IntArray) -> None:
-        self._engine.insert(ids)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "means": self._known, "engine": self._asked_engine}
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "policy": self.name,
-            "matroid": repr(self.matroid),
-            "engine": self._engine.name,
-            "why": self._why,
-        }
-
-    def __repr__(self) -> str:
-        return f"Oracle({self.matroid!r}, engine={self._engine.name!r}, t={self._t})"

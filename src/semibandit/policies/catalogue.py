@@ -16,6 +16,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ from semibandit.text import unknown
 P = TypeVar("P", bound=type[Policy])
 
 # Parameters that are not options: the caller fills them in.
-GIVEN = ("matroid", "reward_range", "seed", "schedule", "means")
+GIVEN = ("matroid", "reward_range", "seed", "means")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class PolicyEntry:
         names = inspect.signature(self.factory).parameters
         return tuple(name for name in names if name not in GIVEN)
 
+
+# A comma that is not inside brackets.
+_COMMA = re.compile(r",(?![^()]*\))")
 
 _entries: dict[str, PolicyEntry] = {}
 
@@ -120,13 +124,15 @@ def parse_policy(spec: str) -> tuple[PolicyEntry, dict[str, Any]]:
     >>> entry, options = parse_policy("cucb:clock=staircase,step=0.02")
     >>> entry.name, options
     ('cucb', {'clock': 'staircase', 'step': 0.02})
+    >>> parse_policy("cucb:schedule=power(0.1, 0.25),clip=true")[1]
+    {'schedule': 'power(0.1, 0.25)', 'clip': True}
     """
     name, _, rest = spec.partition(":")
     entry = POLICIES.get(name.strip())
     if entry is None:
         raise ParameterError(unknown(f"policy = {name!r} is not known", name, POLICIES))
     options: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
+    for part in filter(None, (part.strip() for part in _COMMA.split(rest))):
         key, equals, text = part.partition("=")
         key = key.strip()
         if not equals:

@@ -17,20 +17,21 @@ from __future__ import annotations
 
 import copy
 import math
+from inspect import ismethod
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import explain
+from semibandit.checks import as_vector, explain
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.decisions import Waiting
+from semibandit.policies.decisions import Account, Waiting
 from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
@@ -53,7 +54,17 @@ def minimize(what: T) -> T:
 
 
 class CostPolicy(Policy):
-    """A policy that is told costs; made by `minimize`. O(D) a round besides the policy inside."""
+    """A policy that is told costs; made by `minimize`. O(D) a round besides the policy inside.
+
+    What the policy inside is made with and shows of itself (`engine`, `clock`, `confidence_width`, `exploration`,
+    `window`, ...) can be read here too, but not set; widths are the same for costs and rewards. Its own methods are
+    found on `inner`, where numbers are rewards.
+
+    >>> import semibandit as sb
+    >>> policy = sb.minimize(sb.CUCB(sb.Uniform(n_arms=4, rank=2), exploration=0.5, prior=(0.75, 2.0)))
+    >>> policy.engine, policy.clock, policy.exploration, policy.prior
+    ('resolve', 'exact', 0.5, (0.25, 2.0))
+    """
 
     objective = "min"
 
@@ -61,6 +72,34 @@ class CostPolicy(Policy):
         super().__init__(matroid, reward_range=policy.reward_range, seed=policy.seed)
         self.inner = policy.clone()
         self._lock = self.inner._lock
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked where this class has no such name.
+        if name.startswith("_") or "inner" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = getattr(self.inner, name)
+        if ismethod(found):
+            raise AttributeError(
+                f"{name!r} is a method of the policy inside, for which costs are rewards: inner.{name}"
+            )
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        inner = self.__dict__.get("inner")
+        if (
+            inner is not None
+            and not hasattr(type(self), name)
+            and name not in self.__dict__
+            and hasattr(inner, name)
+        ):
+            raise AttributeError(f"{name!r} is the policy's inside and can only be read here")
+        super().__setattr__(name, value)
+
+    @property
+    def prior(self) -> tuple[Any, Any] | None:
+        """Mean cost and strength of the prior of the policy inside, None if it has none."""
+        known = getattr(self.inner, "prior", None)
+        return None if known is None else (sum(self.reward_range) - known[0], known[1])
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -73,8 +112,16 @@ class CostPolicy(Policy):
         """Number of rounds selected so far."""
         return self.inner.t
 
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
+        """The cheapest base; `weights` are costs."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         return self.inner.select(exclude) if exclude is not None else self.inner.select()
+
+    def _select_some(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        return self.inner._select_some(
+            exclude, among, None if weights is None else -as_vector(weights, "weights")
+        )
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         low, high = self.reward_range
@@ -87,9 +134,17 @@ class CostPolicy(Policy):
     def _wait(self, arms: IntArray, change: int) -> None:
         self.inner._wait(arms, change)
 
+    def _wait_again(self, arms: IntArray) -> None:
+        self.inner._wait_again(arms)
+
     def _scores(self, arms: IntArray) -> FloatArray:
         low, high = self.reward_range
         return np.asarray((low + high) - self.inner._scores(arms))
+
+    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
+        both = sum(self.reward_range)
+        mean, low, high, plays = self.inner._account(arms, both - scores)
+        return Account(both - mean, both - high, both - low, plays)
 
     def compiled_rounds(self) -> CompiledRounds | None:
         return self.inner.compiled_rounds()

@@ -12,7 +12,7 @@ left as it is, delays of tau rounds add O(tau) per arm to the regret of any such
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,24 +21,86 @@ from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import inline_kernel
 from semibandit.engines.kernels import AnyEngine, engine_touch_many
 from semibandit.errors import ArmError, FileError
+from semibandit.frames import data_frame
 from semibandit.policies.state import array_of, whole_of
 
+# How many arms the repr of a decision names.
+_SHOWN = 10
 
-@dataclass(frozen=True)
+
+class Account(NamedTuple):
+    """What a policy knew of the arms of a decision, in their order: `Decision.ranked` tells what each number is."""
+
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    plays: IntArray
+
+
+class Ranked(NamedTuple):
+    """A row of `Decision.ranked`."""
+
+    arm: int
+    index: float
+    mean: float
+    low: float
+    high: float
+    plays: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Decision:
     """One answer of `Policy.decide`: hand it, or its `id`, to `Policy.learn` with the rewards of `arms`.
 
-    `scores`: what the policy made of each arm when it decided, in the order of `arms`.
+    `scores`: what the policy made of each arm when it decided, in the order of `arms`. `account`: what it knew of them.
+    For costs the least `scores` are the best ones.
+
+    Example
+    -------
+    >>> import semibandit as sb
+    >>> policy = sb.CUCB(sb.Uniform(n_arms=3, rank=2), exploration=0.5)
+    >>> policy.update([0, 1, 2, 2], [0.2, 0.5, 0.9, 0.7])
+    >>> decision = policy.decide()
+    >>> decision
+    Decision(id=0, arms=[2, 1])
+    >>> for row in decision.ranked():
+    ...     print(row.arm, f"{row.mean:.2f}", row.plays)
+    2 0.80 2
+    1 0.50 1
     """
 
     id: int
     arms: IntArray
     scores: FloatArray
+    account: Account | None = None
+    objective: str = "max"
 
-    def ranked(self) -> list[tuple[int, float]]:
-        """(arm, score), best first, ties by smaller arm id."""
-        order = np.lexsort((self.arms, -self.scores))
-        return [(int(self.arms[i]), float(self.scores[i])) for i in order]
+    def _order(self) -> IntArray:
+        return np.lexsort((self.arms, self.scores if self.objective == "min" else -self.scores))
+
+    def ranked(self) -> list[Ranked]:
+        """The arms, best first, ties by smaller arm id: `Ranked` rows (arm, index, mean, low, high, plays). O(D log D).
+
+        All as of the moment of the decision. `index`: the score by which the policy ranks, +inf for an arm that comes
+        first because it was never seen. `mean`: that of the feedback that counts (the prior included, where CUCB or
+        KL-OSM have one), NaN where there is none. `low` and `high`: the confidence interval of an index policy, the
+        central 95 % of the posterior for Thompson sampling, the whole range of rewards for an arm never seen, NaN for
+        policies that have no such thing. `plays`: how often the arm's reward was seen.
+        """
+        nothing = np.full(len(self.arms), np.nan)
+        known = self.account or Account(nothing, nothing, nothing, np.zeros(len(self.arms), dtype=np.int64))
+        columns = [part.tolist() for part in (self.arms, self.scores, *known)]
+        return [Ranked(*(column[i] for column in columns)) for i in self._order().tolist()]
+
+    def to_frame(self, library: str = "polars") -> Any:
+        """`ranked` as a frame of ``"polars"`` (extra ``results``) or ``"pandas"`` (extra ``pandas``). O(D log D)."""
+        rows = self.ranked()
+        return data_frame({name: [getattr(row, name) for row in rows] for name in Ranked._fields}, library)
+
+    def __repr__(self) -> str:
+        best = self.arms[self._order()].tolist()
+        shown = ", ".join(map(str, best[:_SHOWN])) + (", ..." if len(best) > _SHOWN else "")
+        return f"Decision(id={self.id}, arms=[{shown}])"
 
 
 class Waiting:

@@ -88,9 +88,10 @@ def _snapshot(policy: Policy) -> tuple[dict[str, Any], Arrays]:
             f"a {name} cannot be saved: only policies of the catalogue can (semibandit.policies.register)"
         )
     arguments = dict(policy._arguments())
-    if arguments.pop("schedule", None) is not None:
+    if callable(arguments.get("schedule")):
         raise ParameterError(
-            "a policy with a schedule of your own cannot be saved: a function has no place in a file"
+            "a policy with a schedule of your own cannot be saved: a function has no place in a file; one with a "
+            "name has (semibandit.schedules)"
         )
     if "clock" in arguments:
         arguments["clock"] = getattr(policy, "clock")  # noqa: B009  what "auto" stood for, for good

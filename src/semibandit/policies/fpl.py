@@ -238,8 +238,10 @@ class FPL(Randomness, CountingPolicy):
         """Estimated sum of losses of each arm. O(K) copy."""
         return self._losses.copy()
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """A base of the perturbed leader, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         ids = None if exclude is None else self._presence.among(exclude)
         if ids is not None:
             self._engine._remove(ids)
@@ -250,6 +252,31 @@ class FPL(Randomness, CountingPolicy):
                 self._engine._restore(ids)
         self._t += 1
         return arms
+
+    def _select_some(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        arms = super()._select_some(exclude, among, weights)
+        if weights is not None:
+            self._weights[arms] = 1.0  # they were certain to be played
+        return arms
+
+    def _choose_among(self, arms: IntArray, t: int) -> IntArray:
+        """As a round of all arms, with draws for these alone."""
+        eta, cap = float(self._call(learning_rate, t)), int(self._call(most_draws, t))
+        drift = eta * self._losses[arms]
+
+        def draw() -> IntArray:
+            return self.matroid._best_among(arms, -np.log(self._uniforms(len(arms))) - drift)
+
+        played = draw()
+        weight = np.zeros(len(played))
+        for number in range(1, cap + 1):
+            missing = weight == 0.0
+            if not missing.any():
+                break
+            self._meta[RESAMPLES] += 1
+            weight[missing & np.isin(played, draw())] = number
+        self._weights[played] = np.where(weight > 0.0, weight, cap)
+        return played
 
     def _draw_rounds(self, t: int) -> IntArray:
         """`_perturbed_select` where the engine runs in Python."""

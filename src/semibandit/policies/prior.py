@@ -64,6 +64,12 @@ class Prior(NamedTuple):
         """Of a reward in [low, high] that is as spread as its mean allows, on average over the arms."""
         return float(np.mean((self.mean - low) * (high - self.mean)))
 
+    def pseudo_counts(self, low: float, high: float) -> npt.NDArray[np.int64]:
+        """Whole successes and failures beyond those of Beta(1, 1): one row, or one per arm."""
+        unit = (self.mean - low) / (high - low)
+        both = np.stack(np.broadcast_arrays(unit * self.strength, (1.0 - unit) * self.strength), axis=-1)
+        return np.maximum(np.rint(both).astype(np.int64) - 1, 0).reshape(-1, 2)
+
     def as_argument(self) -> tuple[Any, Any]:
         """As it is given to a policy."""
         return tuple(float(part) if part.ndim == 0 else part for part in self)  # type: ignore[return-value]

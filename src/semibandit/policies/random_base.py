@@ -197,6 +197,13 @@ class RandomBase:
         """What `set_state` needs to go on drawing as this one would. O(1)."""
         return {"order": self.draws.order} if self.pooled else {}
 
+    def state_without(self, gone: IntArray) -> dict[str, Any]:
+        """What `state` would be, had these present arms been taken out. O(K)."""
+        self.remove(gone)
+        state = {name: value.copy() for name, value in self.state().items()}
+        self.restore(gone)
+        return state
+
     def set_state(self, state: Mapping[str, Any], present: npt.NDArray[np.bool_]) -> None:
         """Let a fresh one go on as told, with the arms of the mask `present`. O(K)."""
         if self._engine is not None:

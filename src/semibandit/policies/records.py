@@ -1,151 +1,29 @@
-"""What policies over arm records share: counts, feedback, rounds played by kernels, arms that come and go."""
+"""What policies over arm records share: an engine, a clock, an account of deleted arms, randomness."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_seed, explain
-from semibandit.compiled.random import new_state
+from semibandit.compiled.random import fill_uniforms, new_state
 from semibandit.engines import make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clock import CURRENT, N_CLOCK, tick
-from semibandit.engines.kernels import any_engine
-from semibandit.errors import FileError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
-from semibandit.policies.base import Policy
 from semibandit.policies.decisions import room_for, wait_in_records
-from semibandit.policies.prior import Prior, as_prior
-from semibandit.policies.rounds import ASK, ClockRounds, CompiledRounds, NoEngine, hand_on, new_touches
-from semibandit.policies.state import array_of, number_of, whole_of
+from semibandit.policies.record_policy import RecordPolicy
+from semibandit.policies.rounds import ClockRounds, hand_on
+from semibandit.policies.state import array_of, number_of
+from semibandit.policies.ties import draw_first, shown, still_unseen, write_first
 from semibandit.presence import Presence
 
-
-class RecordPolicy(Policy):
-    """A policy that counts in `records` and whose rounds are played by kernels (`policies.rounds`).
-
-    A subclass gives `_make_own`, the state of its kernels, and calls `_open` when it and the engine are there, and
-    again whenever one of their arrays was replaced.
-    """
-
-    _own: Any
-    _prior: Prior | None = None
-
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
-        self.records = new_records(self.n_arms)
-
-    def _believe(self, prior: Any) -> None:
-        """Let the records be those of arms of which `prior` is believed. Before there is an engine. O(K)."""
-        self._prior = as_prior(prior, self.n_arms, self.reward_range)
-        if self._prior is not None:
-            self._prior.write(self._recs)
-
-    @property
-    def _recs(self) -> FloatArray:
-        return flat(self.records).reshape(-1, 4)
-
-    # -- rounds ------------------------------------------------------------------------------------------
-
-    def _make_own(self) -> Any:
-        """The state of this policy's kernels."""
-        raise NotImplementedError(f"{type(self).__name__} gives no _make_own")
-
-    def _engine_state(self) -> Any:
-        """The state of the engine for kernels, None if it runs in Python."""
-        return NoEngine(self._recs)
-
-    def _open(self) -> None:
-        """Play with the arrays that are there now. O(1)."""
-        self._own = self._make_own()
-        for name in ("_whole", "_aside"):
-            self.__dict__.pop(name, None)
-
-    @cached_property
-    def _whole(self) -> CompiledRounds | None:
-        """The kernels of policy and engine together."""
-        engine = self._engine_state()
-        return None if engine is None else CompiledRounds(self._own, engine)
-
-    @cached_property
-    def _aside(self) -> CompiledRounds:
-        """The kernels of the policy alone; what they touch must be handed on to the engine."""
-        if not hasattr(self, "_engine"):
-            assert self._whole is not None
-            return self._whole
-        touches = new_touches(self._engine._recs)
-        return CompiledRounds(self._own, any_engine(touches), touches)
-
-    def compiled_rounds(self) -> CompiledRounds | None:
-        mro = type(self).__mro__
-        mine = next(cls for cls in mro if "_make_own" in vars(cls))
-        for method in ("select", "update", "_update"):
-            changed = next(cls for cls in mro if method in vars(cls))
-            if not issubclass(mine, changed):
-                return None
-        return self._whole
-
-    def _play(self, t: int) -> IntArray:
-        """Round t by the kernels of policy and engine together, asked once more if they must ask."""
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        for _ in range(2):
-            whole = self._whole
-            assert whole is not None
-            n = whole.select(t, out)
-            if n != ASK:
-                return out if n == out.shape[0] else out[:n].copy()
-            self._ask(1)
-        raise RuntimeError(f"{self!r} asks to be asked and then asks again")
-
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        code = self._aside.learn(arms, rewards, *self.reward_range)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
-
-    # -- what is known -----------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> IntArray:
-        count = self.records["count"]
-        return np.rint(count if self._prior is None else count - self._prior.strength).astype(np.int64)
-
-    @property
-    def means(self) -> FloatArray:
-        count, total = self.records["count"], self.records["total"]
-        if self._prior is not None:
-            count = np.rint(count - self._prior.strength)
-            total = total - self._prior.mean * self._prior.strength
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, total / count, np.nan)
-
-    def _scores(self, arms: IntArray) -> FloatArray:
-        # As `means`, without going through all arms.
-        count, total = self._recs[arms, COUNT], self._recs[arms, TOTAL]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, total / count, np.nan)
-
-    def _reset(self, ids: IntArray) -> None:
-        self.records[ids] = new_records(1)
-        if self._prior is not None:
-            self._prior.write_some(self._recs, ids)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"reward_range": self.reward_range, "seed": self.seed}
-
-    def _state(self) -> dict[str, Any]:
-        return {"t": self._t, "records": flat(self.records)}
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        known = array_of(state, "records", np.float64, 4 * self.n_arms)
-        if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
-            raise FileError("the records hold what no arm can have")
-        flat(self.records)[:] = known
-        self._t = whole_of(state, "t")
+__all__ = ["ClockPolicy", "CountingPolicy", "EnginePolicy", "Randomness", "RecordPolicy"]
 
 
 class EnginePolicy(RecordPolicy):
@@ -163,8 +41,10 @@ class EnginePolicy(RecordPolicy):
         return self._engine.name
 
     @unguarded
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         if exclude is not None:
             exclude = as_arms(exclude, self.n_arms, "exclude")
         with self._lock:
@@ -199,10 +79,31 @@ class EnginePolicy(RecordPolicy):
         """What the engine was asked at in the last round."""
         raise NotImplementedError
 
+    def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
+        return self._engine._is_deleted(arms)
+
+    def _begin_round(self, t: int) -> None:
+        self._engine._lam = self._query(t)
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        return self._weights_of(arms)
+
     def _scores(self, arms: IntArray) -> FloatArray:
+        return shown(self._weights_of(arms), self._first)
+
+    def _weights_of(self, arms: IntArray) -> FloatArray:
+        """What the engine weighs these arms by, at the query of the last round. O(n)."""
         recs = self._engine._recs
         with np.errstate(invalid="ignore"):
             return recs[arms, ALPHA] + self._engine.lam * recs[arms, BETA]
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        low, high = self.reward_range
+        width = self._engine.lam * self._engine._recs[arms, BETA]
+        unseen = np.isnan(mean)
+        return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
 
     def _played_until(self, t: int) -> None:
         self._t = t
@@ -218,14 +119,17 @@ class EnginePolicy(RecordPolicy):
 
     def _grown_records(self, matroid: Matroid) -> npt.NDArray[np.void]:
         """Records for a larger ground set, with what is known of the old arms. O(K)."""
-        if type(matroid) is not type(self.matroid) or matroid.n_arms < self.n_arms:
-            raise ParameterError(
-                f"matroid must be a {type(self.matroid).__name__} with at least {self.n_arms} arms, got {matroid!r}"
-            )
+        self._check_growth(matroid)
         records = new_records(matroid.n_arms)
-        if self._prior is not None:
-            self._prior = self._prior.grown(matroid.n_arms)
-            self._prior.write(flat(records).reshape(-1, 4), self.n_arms)
+        columns = flat(records).reshape(-1, 4)
+        if self._first.size:
+            more = draw_first(self._tie_rng, matroid.n_arms - self.n_arms)
+            self._first = np.concatenate((self._first, more))
+            write_first(columns, slice(None), self._first)
+        if self._believed is not None:
+            self._prior = self._believed = self._believed.grown(matroid.n_arms)
+            self._spread_prior()
+            self._prior.write(columns, self.n_arms)
         records[: self.n_arms] = self.records
         return records
 
@@ -256,6 +160,7 @@ class EnginePolicy(RecordPolicy):
             "matroid": repr(self.matroid),
             "engine": self.engine,
             "why": self._why,
+            **({"ties": self.ties} if self.ties != "id" else {}),
             "bytes": self._engine.memory(),
             "bytes_per_arm": self._engine.memory() / self.n_arms,
         }
@@ -292,10 +197,18 @@ class ClockPolicy(EnginePolicy):
         engine, high = self._engine, self.reward_range[1]
         if isinstance(engine, CompiledEngine):
             wait_in_records.entry(engine._any_handle, self._plays_waiting, arms, change, high)
-            return
-        touches = self._aside
-        wait_in_records.entry(touches.engine_handle, self._plays_waiting, arms, change, high)
-        self._hand_on()
+        else:
+            wait_in_records.entry(self._aside.engine_handle, self._plays_waiting, arms, change, high)
+            self._hand_on()
+        if self._first.size:
+            again = still_unseen(arms, self._recs[:, COUNT], self._plays_waiting)
+            write_first(self._recs, again, self._first)
+            engine.touch(again)
+
+    def _grow_from(self, old: Self) -> None:
+        super()._grow_from(old)
+        if old._plays_waiting is not None:
+            self._plays_waiting = room_for(old._plays_waiting, self.n_arms)
 
     def _last_query(self) -> float:
         return float(self._clock[CURRENT])
@@ -320,6 +233,11 @@ class CountingPolicy(RecordPolicy):
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         self._presence = Presence(self.n_arms)
 
+    @property
+    def engine(self) -> str:
+        """Name of what finds the bases."""
+        return str(self.describe()["engine"])
+
     def delete(self, arms: Any) -> None:
         """Take arms out of play; what is known of them is kept."""
         self._leave(self._presence.delete(arms))
@@ -327,6 +245,9 @@ class CountingPolicy(RecordPolicy):
     def insert(self, arms: Any) -> None:
         """Bring deleted arms back with what is known of them."""
         self._enter(self._presence.insert(arms))
+
+    def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
+        return self._presence.is_deleted(arms)
 
     def _leave(self, ids: IntArray) -> None:
         """These distinct arms were marked as absent."""
@@ -354,6 +275,12 @@ class Randomness:
     def reseed(self, seed: int) -> None:
         """Start the draws anew."""
         self._rng[:] = new_state(as_seed(seed, none_is_zero=True))
+
+    def _uniforms(self, n: int) -> FloatArray:
+        """n numbers strictly between 0 and 1. O(n)."""
+        out = np.empty(n)
+        fill_uniforms(self._rng, out)
+        return out
 
     def _set_rng(self, state: dict[str, Any]) -> None:
         self._rng[:] = array_of(state, "rng", np.uint64, 1)

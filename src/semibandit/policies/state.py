@@ -41,3 +41,16 @@ def whole_of(state: Mapping[str, Any], name: str, least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise FileError(f"state {name!r} = {value!r} is not an integer of at least {least}")
     return int(value)
+
+
+def grown(state: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """`state` for more arms: an array that is longer in `fresh`, the state of a new policy, gets the rest from there.
+
+    For arrays that hold one arm after the other. O(K).
+    """
+    made = dict(state)
+    for name, value in state.items():
+        longer = fresh.get(name)
+        if isinstance(value, np.ndarray) and isinstance(longer, np.ndarray) and len(longer) > len(value):
+            made[name] = np.concatenate((value, longer[len(value) :]))
+    return made

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import one_of
-from semibandit.errors import MissingExtraError, ParameterError
-from semibandit.text import needs, number, unknown
+from semibandit.errors import ParameterError
+from semibandit.frames import data_frame
+from semibandit.text import number, unknown
 
 
 def checkpoints(rounds: int, record_every: int | Sequence[int] | None) -> IntArray:
@@ -61,7 +61,7 @@ class SimulationResult:
 
     def to_frame(self, library: str = "polars") -> Any:
         """The run as a data frame, a row per checkpoint: ``"polars"`` (extra ``results``) or ``"pandas"``."""
-        return _frame(self._columns(), library)
+        return data_frame(self._columns(), library)
 
     def plot(self, path: str | Path | None = None, *, title: str = "Regret", scale: str = "linear") -> Any:
         """Draw the regret (extra ``plot``); see `Comparison.plot`."""
@@ -172,7 +172,7 @@ class Comparison:
                 part = {**run._columns(), "repeat": [repeat] * len(run.rounds)}
                 for key, value in part.items():
                     columns.setdefault(key, []).extend(np.asarray(value).tolist())
-        return _frame(columns, library)
+        return data_frame(columns, library)
 
     def plot(self, path: str | Path | None = None, *, title: str = "Regret", scale: str = "linear") -> Any:
         """Draw mean cumulative regret over rounds (extra ``plot``): the matplotlib figure, which a notebook shows.
@@ -227,16 +227,3 @@ class Comparison:
             f"<table><caption>{told}; least regret first</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
         )
-
-
-#: Libraries of data frames: what `to_frame` takes.
-LIBRARIES = ("polars", "pandas")
-
-
-def _frame(columns: dict[str, Any], library: str) -> Any:
-    one_of(library, "library", LIBRARIES)
-    try:
-        found = import_module(library)
-    except ImportError:
-        raise MissingExtraError(needs("to_frame", library)) from None
-    return found.DataFrame(columns)

@@ -19,8 +19,8 @@ def check_policy(
     """Assert that what `make` builds behaves as `semibandit.policies.Policy` promises.
 
     Bases are bases, sorted; feedback late, partial, repeated, out of order or never; refused calls change
-    nothing; a clone goes on exactly as the original; two built alike decide alike; `reset` forgets the arms it
-    names, or is refused.
+    nothing; a clone goes on exactly as the original; two built alike decide alike; decisions among some arms, or by
+    weights, are the best bases there; `reset` forgets the arms it names, or is refused.
     """
     rng = np.random.default_rng(seed)
     policy = make()
@@ -57,6 +57,7 @@ def check_policy(
     _check_twins(make, seed)
     if excludes:
         _check_exclusions(policy)
+    _check_choices(policy)
     _check_reset(policy)
     assert {"policy", "engine"} <= set(policy.describe()) or "policy" in policy.describe()
 
@@ -109,6 +110,31 @@ def _check_counts(policy: Policy) -> None:
     seen = after > 0
     assert np.isnan(policy.means[~seen]).all()
     assert (policy.means[seen] >= low - 1e-9).all() and (policy.means[seen] <= high + 1e-9).all()
+
+
+def _check_choices(policy: Policy) -> None:
+    matroid, n = policy.matroid, policy.n_arms
+    sign = -1.0 if policy.objective == "min" else 1.0
+    some = np.arange(n)[::2]
+    t, waiting = policy.t, policy.waiting
+    decision = policy.decide(among=some[::-1])
+    assert np.isin(decision.arms, some).all() and (np.diff(decision.arms) > 0).all()
+    best = matroid.max_weight_base(np.zeros(len(some)), among=some)
+    assert len(decision.arms) == len(best) and matroid.is_independent(decision.arms), "no base of these arms"
+    assert {row.arm for row in decision.ranked()} == set(decision.arms.tolist())
+    policy.drop(decision)
+    weights = np.arange(n) % 5 / 4.0
+    by_weight = policy.decide(weights=weights)
+    assert np.array_equal(by_weight.arms, matroid.max_weight_base(sign * weights)), "weights must decide"
+    policy.drop(by_weight.id)
+    assert policy.t == t + 2 and policy.waiting == waiting
+    for wrong in ({"among": [0, 0]}, {"among": [n]}, {"weights": [0.0] * (n + 1)}, {"weights": [np.nan] * n}):
+        try:
+            policy.decide(**wrong)
+        except (ArmError, ParameterError):
+            continue
+        raise AssertionError(f"decide({wrong}) was accepted")
+    assert policy.t == t + 2
 
 
 def _check_reset(policy: Policy) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_flag, as_number, explain, one_of
@@ -17,9 +16,11 @@ from semibandit.errors import ClockError, ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.index.few import begin_round, indices_of, interval_of
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
+from semibandit.policies.schedules import as_schedule, as_text
 
 CLOCKS = ("exact", "staircase", "auto")
 EXPLORATIONS = ("theorem", "practical")
@@ -64,7 +65,8 @@ class CUCB(ClockPolicy):
         Relative height of a stair.
     schedule
         Another confidence width ``lam(t)`` in place of ``sqrt(exploration (b-a)^2 log t)``; the index is
-        then ``mean + lam(t) / sqrt(N)``. Finite, nonnegative, and nondecreasing unless the engine is ``"resolve"``.
+        then ``mean + lam(t) / sqrt(N)``. Finite, nonnegative, and nondecreasing unless the engine is ``"resolve"``. A
+        function of the round, or a name such as ``"log(0.5)"`` (`semibandit.schedules`), which can be saved.
     index
         ``"ucb"``, or ``"ucb-v"``: ``mean + sqrt(2 V L / N) + 3 (b-a) L / N`` with the empirical variance V and
         L = exploration log t (Audibert, Munos and Szepesvari 2009).
@@ -74,8 +76,11 @@ class CUCB(ClockPolicy):
         played is not tried at all costs. None: an arm never played comes first.
     clip
         Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
+    ties
+        ``"id"``: of arms never seen the smaller id comes first. ``"random"``: they come in a random order that follows
+        from `seed`, at no cost in a round (`policies.ties`).
     seed
-        Ignored: CUCB draws nothing.
+        Of random ties; CUCB draws nothing else.
 
     Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
     rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
@@ -105,22 +110,22 @@ class CUCB(ClockPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
-        schedule: Callable[[int], float] | None = None,
+        schedule: Callable[[int], float] | str | None = None,
         index: str = "ucb",
         clip: bool = False,
         prior: Any = None,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
-        if schedule is not None and not callable(schedule):
-            raise ParameterError(f"schedule must be a function of the round, got {schedule!r}")
         self._believe(prior)
         self._asked_exploration = exploration
         self.exploration, ahead = self._choose_exploration(exploration)
+        self._break_ties(ties)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
-        self.schedule = schedule
+        self.schedule = as_schedule(schedule)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
         self.index = index
         self.clip = clip
@@ -129,7 +134,9 @@ class CUCB(ClockPolicy):
         self._clock = new_clock(
             self.exploration * (high - low) ** 2, self.step if self.clock == "staircase" else 0.0, ahead
         )
-        self._index = None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock)
+        self._index = (
+            None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock, self._first)
+        )
         self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
         self._plain = schedule is None and self._index is None and type(self)._query is CUCB._query
         self._tick = tick.entry
@@ -160,10 +167,10 @@ class CUCB(ClockPolicy):
         return super().compiled_rounds() if self.schedule is None else None
 
     @unguarded
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
         with self._lock:
-            if exclude is None and self._plain:
+            if exclude is None and self._plain and among is None and weights is None:
                 # Straight to the two kernels: every call in between costs more than it does once the caches are full.
                 t = self._t + 1
                 engine = self._engine
@@ -171,9 +178,11 @@ class CUCB(ClockPolicy):
                 arms = engine._select(lam)
                 self._t = t
                 return arms
-            return self._select_otherwise(exclude)
+            return self._select_otherwise(exclude, among, weights)
 
-    def _select_otherwise(self, exclude: Any) -> IntArray:
+    def _select_otherwise(self, exclude: Any, among: Any, weights: Any) -> IntArray:
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         if exclude is None and self.schedule is None and self._index is not None and self._whole is not None:
             arms = self._play(self._t + 1)
             self._played_until(self._t + 1)
@@ -195,6 +204,22 @@ class CUCB(ClockPolicy):
         self._hand_on()
         return query
 
+    def _begin_round(self, t: int) -> None:
+        if self._index is None or self.schedule is not None:
+            super()._begin_round(t)
+        else:
+            begin_round(self, t)
+
+    def _weights_of(self, arms: IntArray) -> FloatArray:
+        return super()._weights_of(arms) if self._index is None else indices_of(self, arms)
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        if self._index is None:
+            return super()._interval(arms, mean, scores)
+        return interval_of(self, arms, scores)
+
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._index is not None:
             EnginePolicy._update(self, arms, rewards)
@@ -213,9 +238,9 @@ class CUCB(ClockPolicy):
             wait_in_index(self, arms, change)
 
     def _reset(self, ids: IntArray) -> None:
+        super()._reset(ids)
         if self._index is not None:
             self._index.reset(ids)
-        super()._reset(ids)
 
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query
@@ -230,7 +255,9 @@ class CUCB(ClockPolicy):
         records = self._grown_records(matroid)
         engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
         if self._index is not None:
-            index = NonlinearIndex(self._index.own.kind, matroid.n_arms, self.reward_range, self._clock)
+            index = NonlinearIndex(
+                self._index.own.kind, matroid.n_arms, self.reward_range, self._clock, self._first
+            )
             index.copy_from(self._index)
             self._index = index
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
@@ -251,10 +278,11 @@ class CUCB(ClockPolicy):
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
-            "schedule": self.schedule,
+            "schedule": as_text(self.schedule),
             "index": self.index,
             "clip": self.clip,
-            "prior": None if self._prior is None else self._prior.as_argument(),
+            "prior": self.prior,
+            "ties": self.ties,
         }
 
     def _state(self) -> dict[str, Any]:

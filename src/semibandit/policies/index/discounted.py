@@ -10,9 +10,10 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.checks import as_number
 from semibandit.compiled.handle import Floats1, Ints1, Number
-from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.jit import Kernel, inline_kernel, kernel
 from semibandit.engines import make_engine
 from semibandit.engines.clock import stair_at_least
+from semibandit.engines.kernels import engine_touch_many
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.index.forgetting import ForgettingPolicy
@@ -29,12 +30,17 @@ UNIT, WEIGHT, LAM = 0, 1, 2
 
 
 class DiscountRounds(NamedTuple):
-    """`seen`: how often each arm's reward was ever seen. `eta`: the height of a stair, 0 for the exact clock."""
+    """`seen`: how often each arm's reward was ever seen. `eta`: the height of a stair, 0 for the exact clock.
+    `waiting`: plays of each arm that wait for feedback, empty as long as none ever did. `first`: weights of arms never
+    seen, empty where they are infinite."""
 
     discount: Number
     scale: Number
     eta: Number
+    high: Number
     seen: Ints1
+    waiting: Ints1
+    first: Floats1
     now: Floats1
 
 
@@ -54,18 +60,38 @@ def _discount_prepare(own, engine, t):
 
 
 @inline_kernel
+def _weigh(own, recs, arm):
+    """Write the weight of an arm. Plays that wait count as rewards that come now. O(1)."""
+    seen = recs[arm, COUNT]
+    n = seen + own.waiting[arm] * own.now[UNIT] if own.waiting.shape[0] else seen
+    if n <= 0.0:
+        recs[arm, ALPHA] = own.first[arm] if own.first.shape[0] else np.inf
+        recs[arm, BETA] = 0.0
+        return
+    recs[arm, ALPHA] = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
+    recs[arm, BETA] = 1.0 / math.sqrt(n)
+
+
+@inline_kernel
+def _discount_wait(own, engine, arms, change):
+    """Count `change` more plays that wait of each arm, and write their weights. O(len(arms))."""
+    for i in range(arms.shape[0]):
+        own.waiting[arms[i]] += change
+    for i in range(arms.shape[0]):
+        _weigh(own, engine.recs, arms[i])
+    engine_touch_many(engine, arms)
+
+
+@inline_kernel
 def _discount_learn(own, engine, arms, rewards, n):
     """Count feedback, each reward with the weight of the unit. O(n)."""
     recs, unit = engine.recs, own.now[UNIT]
     for j in range(n):
         arm = arms[j]
         own.seen[arm] += 1
-        count = recs[arm, COUNT] + unit
-        total = recs[arm, TOTAL] + unit * rewards[j]
-        recs[arm, COUNT] = count
-        recs[arm, TOTAL] = total
-        recs[arm, ALPHA] = total / count
-        recs[arm, BETA] = 1.0 / math.sqrt(count)
+        recs[arm, COUNT] += unit
+        recs[arm, TOTAL] += unit * rewards[j]
+        _weigh(own, recs, arm)
     own.now[WEIGHT] += n
 
 
@@ -73,19 +99,24 @@ implement_rounds(DiscountRounds, prepare=_discount_prepare, learn=_discount_lear
 
 
 @kernel
-def divide(recs, unit):
+def divide(recs, waiting, first, unit):
     """Divide all weights by `unit`. An arm whose weight vanishes counts as never seen. O(K)."""
     for arm in range(recs.shape[0]):
+        waits = waiting.shape[0] > 0 and waiting[arm] > 0
         n = recs[arm, COUNT] / unit
         if n < 1e-280:
             recs[arm, COUNT] = 0.0
             recs[arm, TOTAL] = 0.0
-            recs[arm, ALPHA] = np.inf
-            recs[arm, BETA] = 0.0
+            if not waits:
+                recs[arm, ALPHA] = first[arm] if first.shape[0] else np.inf
+                recs[arm, BETA] = 0.0
         else:
             recs[arm, COUNT] = n
             recs[arm, TOTAL] /= unit
-            recs[arm, BETA] = 1.0 / math.sqrt(n)
+            if not waits:
+                recs[arm, BETA] = 1.0 / math.sqrt(n)
+        if waits:
+            recs[arm, BETA] *= math.sqrt(unit)
 
 
 @register(
@@ -97,7 +128,8 @@ class DiscountedCUCB(ForgettingPolicy):
     """CUCB in which feedback that came s rounds ago counts with weight ``discount ** s``.
 
     Round t plays the maximum-weight base under ``mean + sqrt(exploration (b-a)^2 log n / N)``, where mean and N are the
-    discounted ones of the arm and n is the sum of N over all arms (at least e).
+    discounted ones of the arm and n is the sum of N over all arms (at least e). Plays of `decide` that wait for
+    feedback count in N as rewards that came when the arm was last decided on or learnt of.
 
     Parameters
     ----------
@@ -106,7 +138,7 @@ class DiscountedCUCB(ForgettingPolicy):
     discount
         Strictly between 0 and 1. About 1 / (1 - discount) rounds are remembered; the analysis suggests
         1 - sqrt(changes / T) / 4.
-    reward_range, exploration, clock, engine, step, seed
+    reward_range, exploration, clock, engine, step, ties, seed
         As in `CUCB`.
 
     Notes
@@ -141,6 +173,7 @@ class DiscountedCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -150,6 +183,7 @@ class DiscountedCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            ties=ties,
             seed=seed,
         )
         self.discount = as_number(discount, "discount", 0.0, 1.0, closed=False)
@@ -158,7 +192,24 @@ class DiscountedCUCB(ForgettingPolicy):
         self._open()
 
     def _make_own(self) -> Any:
-        return DiscountRounds(self.discount, self._scale, self._eta, self._seen, self._now)
+        return DiscountRounds(
+            discount=self.discount,
+            scale=self._scale,
+            eta=self._eta,
+            high=self.reward_range[1],
+            seen=self._seen,
+            waiting=self._waiting,
+            first=self._first,
+            now=self._now,
+        )
+
+    def _wait_kernel(self) -> Kernel:
+        return _discount_wait
+
+    def _wait_again(self, arms: IntArray) -> None:
+        # The records have it that they wait, in the units of the round that said so.
+        self._make_room_to_wait()
+        self._waiting[arms] += 1
 
     def _ask(self, rounds: int) -> int:
         if self._now[UNIT] / self.discount > LARGEST_UNIT:
@@ -167,7 +218,7 @@ class DiscountedCUCB(ForgettingPolicy):
 
     def _divide(self) -> None:
         """Change to a larger unit, with a fresh engine because its clock goes back. O(K)."""
-        divide(self._engine._recs, LARGEST_UNIT)
+        divide(self._engine._recs, self._waiting, self._first, LARGEST_UNIT)
         self._now[UNIT] /= LARGEST_UNIT
         self._now[LAM] = 0.0
         gone = self._engine.deleted
@@ -191,6 +242,9 @@ class DiscountedCUCB(ForgettingPolicy):
     def counts(self) -> IntArray:
         """How often each arm's reward was ever seen. O(K) copy."""
         return self._seen.copy()
+
+    def _plays(self, arms: IntArray) -> IntArray:
+        return self._seen[arms]
 
     @property
     def effective_counts(self) -> FloatArray:

@@ -110,6 +110,7 @@ class FasterCUCB(ClockPolicy):
     """
 
     name = "faster-cucb"
+    clock = "exact"
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_number, one_of
@@ -14,6 +13,7 @@ from semibandit.engines.clock import N_CLOCK, new_clock
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
+from semibandit.policies.index.few import begin_round, indices_of, interval_of
 from semibandit.policies.index.nonlinear import KL, NonlinearIndex, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
@@ -47,8 +47,8 @@ class KLOSM(EnginePolicy):
         ``"auto"`` or a name in `semibandit.engines.ENGINES`.
     step
         Relative height of a stair, in terms of the width of a confidence interval.
-    seed
-        Ignored: nothing is drawn.
+    prior, ties, seed
+        As in `CUCB`.
 
     Cost: that of CUCB with the same engine. Under the staircase also all K indices at each of its steps, some 150 in
     10^6 rounds. Under the exact clock the indices of a few times D arms and a few answers of the engine a round, and
@@ -76,10 +76,12 @@ class KLOSM(EnginePolicy):
         engine: str = "auto",
         step: float = 0.01,
         prior: Any = None,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(matroid, reward_range=reward_range, seed=seed)
         self._believe(prior)
+        self._break_ties(ties)
         self.loglog = as_number(loglog, "loglog", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)
@@ -87,27 +89,40 @@ class KLOSM(EnginePolicy):
             clock = "staircase" if engine != "resolve" and self.n_arms > FEW_ARMS else "exact"
         self.clock = clock
         self._clock: FloatArray = new_clock(self.loglog, self.step if clock == "staircase" else 0.0)
-        self._index = NonlinearIndex(KL, self.n_arms, self.reward_range, self._clock)
+        self._index = NonlinearIndex(KL, self.n_arms, self.reward_range, self._clock, self._first)
         self._engine, self._why = make_engine(matroid, self.records, engine, clock)
         self._open()
 
     def _make_own(self) -> Any:
         return self._index.own
 
-    def select(self, exclude: npt.ArrayLike | None = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         if exclude is not None or self._whole is None:
             return super().select(exclude)
         arms = self._play(self._t + 1)
         self._played_until(self._t + 1)
         return arms
 
+    def _begin_round(self, t: int) -> None:
+        begin_round(self, t)
+
+    def _weights_of(self, arms: IntArray) -> FloatArray:
+        return indices_of(self, arms)
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return interval_of(self, arms, scores)
+
     def _wait(self, arms: IntArray, change: int) -> None:
         wait_in_index(self, arms, change)
 
     def _reset(self, ids: IntArray) -> None:
-        self._index.reset(ids)
         super()._reset(ids)
+        self._index.reset(ids)
 
     def _last_query(self) -> float:
         return self._index.query
@@ -116,7 +131,7 @@ class KLOSM(EnginePolicy):
         """Go on with a larger ground set, as `CUCB.grow`. O(K)."""
         records = self._grown_records(matroid)
         engine, why = self._grown_engine(matroid, records, self._asked[1], self.clock)
-        index = NonlinearIndex(KL, matroid.n_arms, self.reward_range, self._clock)
+        index = NonlinearIndex(KL, matroid.n_arms, self.reward_range, self._clock, self._first)
         index.copy_from(self._index)
         self.matroid, self.n_arms, self.records = matroid, matroid.n_arms, records
         self._engine, self._why, self._index = engine, why, index
@@ -134,7 +149,8 @@ class KLOSM(EnginePolicy):
             "clock": self._asked[0],
             "engine": self._asked[1],
             "step": self.step,
-            "prior": None if self._prior is None else self._prior.as_argument(),
+            "prior": self.prior,
+            "ties": self.ties,
         }
 
     def _state(self) -> dict[str, Any]:

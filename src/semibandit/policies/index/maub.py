@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,13 @@ def kl_indices(recs, budget, low, span, out):
 
 
 @kernel
+def kl_budget(t):
+    """The right-hand side of the condition on N kl in round t. O(1)."""
+    log = max(math.log(float(t)), math.log(2.0))
+    return log + 3.0 * math.log(max(log, 1.0))
+
+
+@kernel
 def write_leader_indices(own, engine, t):
     """The index of every arm in round t, into `own.weight`. O(K)."""
     span = own.high - own.low
@@ -74,8 +81,7 @@ def write_leader_indices(own, engine, t):
         for k in range(own.weight.shape[0]):
             own.weight[k] = engine.recs[k, ALPHA] + lam * engine.recs[k, BETA]
     else:
-        log = max(log, math.log(2.0))
-        kl_indices(engine.recs, log + 3.0 * math.log(max(log, 1.0)), own.low, span, own.weight)
+        kl_indices(engine.recs, kl_budget(t), own.low, span, own.weight)
 
 
 @kernel
@@ -177,6 +183,7 @@ class MAUB(CountingPolicy):
     """
 
     name = "maub"
+    clock = "exact"
 
     def __init__(
         self,
@@ -226,8 +233,10 @@ class MAUB(CountingPolicy):
         self._call(write_leader_indices, t)
         return np.array(self._own.weight)
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The leader or one of its exchanges, ascending ids. With `exclude`: the best base by index without them."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         t = self._t + 1
         if exclude is not None:
             present = self._presence.mask
@@ -238,6 +247,38 @@ class MAUB(CountingPolicy):
             arms = self._play(t)
         self._t = t
         return arms
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        """As `indices`, of these arms. O(n)."""
+        recs, out = self._recs[arms], np.empty(len(arms))
+        low, high = self.reward_range
+        if self.index == "ucb":
+            lam = math.sqrt(1.5 * (high - low) ** 2 * math.log(t))
+            return np.asarray(recs[:, ALPHA] + lam * recs[:, BETA])
+        kl_indices(recs, kl_budget(t), low, high - low, out)
+        return low + (high - low) * out
+
+    def _scores(self, arms: IntArray) -> FloatArray:
+        return self._indices_of(arms, max(self._t, 1))
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        low, high = self.reward_range
+        below = 2.0 * mean - scores
+        if self.index == "kl":
+            mirrored, out = self._recs[arms], np.empty(len(arms))
+            mirrored[:, TOTAL] = (low + high) * mirrored[:, COUNT] - mirrored[:, TOTAL]
+            kl_indices(mirrored, kl_budget(max(self._t, 1)), low, high - low, out)
+            below = high - (high - low) * out
+        unseen = np.isnan(mean)
+        return np.where(unseen, low, below), np.where(unseen, high, scores)
+
+    @property
+    def confidence_width(self) -> float:
+        """lam of the last round, or for the index ``"kl"`` the right-hand side of the condition on N kl."""
+        t, (low, high) = max(self._t, 1), self.reward_range
+        return float(kl_budget(t)) if self.index == "kl" else math.sqrt(1.5 * (high - low) ** 2 * math.log(t))
 
     def _ask(self, rounds: int) -> int:
         if rounds and self._call(is_challenged):
@@ -285,6 +326,10 @@ class MAUB(CountingPolicy):
     def _state(self) -> dict[str, Any]:
         counters = {name: int(self._own.meta[i]) for i, name in enumerate(COUNTERS)}
         return {**super()._state(), **counters, "leader": self.leader, "crowned": bool(self._own.meta[KNOWN])}
+
+    def _grown_state(self, old: Self) -> dict[str, Any]:
+        # New arms challenge the leader, which may be no base any more.
+        return {**super()._grown_state(old), "crowned": False}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         super()._set_state(state)

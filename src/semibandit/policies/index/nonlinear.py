@@ -53,9 +53,9 @@ class IndexRounds(NamedTuple):
     """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
 
     `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
-    long as none ever did. `alike`: see `write_indices`. The rest is empty under a staircase: `bound`, the index
-    at the level of the bounds; `exact_at`, the level at which the weight in the records is the index of the arm (else
-    -1); the arms with such a weight, listed in no order.
+    long as none ever did. `first`: indices of arms never seen, or empty. `alike`: see `write_indices`. The rest
+    is empty under a staircase: `bound`, the index at the level of the bounds; `exact_at`, the level at which the weight
+    in the records is the index of the arm (else -1); the arms with such a weight, listed in no order.
     """
 
     kind: Whole
@@ -64,6 +64,7 @@ class IndexRounds(NamedTuple):
     clock: Floats1
     squares: Floats1
     waiting: Ints1
+    first: Floats1
     alike: Ints1
     bound: Floats1
     exact_at: Floats1
@@ -105,7 +106,7 @@ def _index_of(own, recs, arm, level):
     seen = recs[arm, COUNT]
     n = seen + own.waiting[arm] if own.waiting.shape[0] else seen
     if n <= 0.0:
-        return np.inf
+        return own.first[arm] if own.first.shape[0] else np.inf
     mean = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
     if own.kind == CLIPPED:
         return min(own.high, mean + level / math.sqrt(n))
@@ -145,6 +146,7 @@ def _level_of_round(own, t):
 def _know_the_same(own, recs, arm, other):
     """Whether two arms have the same index at any level, because all that it is made of is the same."""
     same = recs[arm, COUNT] == recs[other, COUNT] and recs[arm, TOTAL] == recs[other, TOTAL]
+    same = same and (own.first.shape[0] == 0 or recs[arm, COUNT] > 0.0)
     same = same and (own.squares.shape[0] == 0 or own.squares[arm] == own.squares[other])
     return same and (own.waiting.shape[0] == 0 or own.waiting[arm] == own.waiting[other])
 
@@ -320,9 +322,12 @@ implement_rounds(IndexRounds, prepare=_index_prepare, select=_index_select, lear
 class NonlinearIndex:
     """Indices of one kind over the records of a policy, and the state of the kernels that keep them."""
 
-    def __init__(self, kind: int, n_arms: int, reward_range: tuple[float, float], clock: FloatArray) -> None:
+    def __init__(
+        self, kind: int, n_arms: int, reward_range: tuple[float, float], clock: FloatArray, first: FloatArray
+    ) -> None:
         # A staircase, or a schedule of the user's, writes all indices at once.
         n_bounds = n_arms if clock[ETA] <= 0.0 else 0
+        self.n_arms = n_arms
         self.own = IndexRounds(
             kind=kind,
             low=reward_range[0],
@@ -330,6 +335,7 @@ class NonlinearIndex:
             clock=clock,
             squares=np.zeros(n_arms if kind == UCB_V else 0),
             waiting=np.zeros(0, dtype=np.int64),
+            first=first,
             alike=np.zeros(_ALIKE, dtype=np.int64),
             bound=np.zeros(n_bounds),
             exact_at=np.zeros(n_bounds),
@@ -359,12 +365,14 @@ class NonlinearIndex:
         if self.own.squares.size:
             self.own.squares[ids] = 0.0
         if self.own.bound.size:
-            self.own.bound[ids] = np.inf
+            self.own.bound[ids] = self.own.first[ids] if self.own.first.size else np.inf
             self.own.exact_at[ids] = -1.0
 
     def copy_from(self, other: NonlinearIndex) -> None:
         """Take over what `other` knows of the arms it has; all weights are written anew."""
         self.own.squares[: len(other.own.squares)] = other.own.squares
+        if other.own.waiting.size:
+            self.own = self.own._replace(waiting=room_for(other.own.waiting, self.n_arms))
         self.own.now[:] = other.own.now
         self.own.meta[WRITTEN] = other.own.meta[WRITTEN]
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.checks import as_arms, as_number, as_whole
-from semibandit.compiled.handle import Floats1, Ints1, Whole
-from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.handle import Floats1, Ints1, Number, Whole
+from semibandit.compiled.jit import Kernel, inline_kernel, kernel
 from semibandit.engines.clock import CURRENT, N_CLOCK, new_clock, tick
-from semibandit.engines.kernels import engine_touch
+from semibandit.engines.kernels import engine_touch, engine_touch_many
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.index.forgetting import ForgettingPolicy
@@ -25,12 +25,16 @@ HEAD, SIZE, ROUND, RANK = 0, 1, 2, 3
 
 
 class WindowRounds(NamedTuple):
-    """`rest`: what rounding took from each sum. The ring, whose length is a power of two, holds the feedback of the
-    window: arm, reward and round of each, oldest first."""
+    """`rest`: what rounding took from each sum. `waiting`: plays of each arm that wait for feedback, empty as long as
+    none ever did. `first`: weights of arms never seen, empty where they are infinite. The ring, whose length is a power
+    of two, holds the feedback of the window: arm, reward and round of each, oldest first."""
 
     window: Whole
+    high: Number
     clock: Floats1
     rest: Floats1
+    waiting: Ints1
+    first: Floats1
     ring_arms: Ints1
     ring_rewards: Floats1
     stamps: Ints1
@@ -38,16 +42,29 @@ class WindowRounds(NamedTuple):
 
 
 @inline_kernel
-def _add(recs, rest, arm, reward, sign):
+def _weigh(own, recs, arm):
+    """Write the weight of an arm. O(1)."""
+    seen = recs[arm, COUNT]
+    n = seen + own.waiting[arm] if own.waiting.shape[0] else seen
+    if n <= 0.0:
+        recs[arm, ALPHA] = own.first[arm] if own.first.shape[0] else np.inf
+        recs[arm, BETA] = 0.0
+        return
+    recs[arm, ALPHA] = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
+    recs[arm, BETA] = 1.0 / math.sqrt(n)
+
+
+@inline_kernel
+def _add(own, recs, arm, reward, sign):
     """Count `reward` in (sign = 1) or out (-1). The sum is kept to twice the precision, so that what goes in and out
     leaves no trace: TOTAL is the sum of the window, rounded once."""
+    rest = own.rest
     n = recs[arm, COUNT] + sign
     recs[arm, COUNT] = n
     if n <= 0.0:
         recs[arm, TOTAL] = 0.0
         rest[arm] = 0.0
-        recs[arm, ALPHA] = np.inf
-        recs[arm, BETA] = 0.0
+        _weigh(own, recs, arm)
         return
     x = sign * reward
     high = recs[arm, TOTAL]
@@ -58,8 +75,7 @@ def _add(recs, rest, arm, reward, sign):
     total = s + low
     rest[arm] = low - (total - s)
     recs[arm, TOTAL] = total
-    recs[arm, ALPHA] = total / n
-    recs[arm, BETA] = 1.0 / math.sqrt(n)
+    _weigh(own, recs, arm)
 
 
 @kernel
@@ -70,7 +86,7 @@ def _window_prepare(own, engine, t):
         return float(ASK)
     while meta[SIZE] > 0 and own.stamps[meta[HEAD]] < t - own.window:
         arm = own.ring_arms[meta[HEAD]]
-        _add(engine.recs, own.rest, arm, own.ring_rewards[meta[HEAD]], -1.0)
+        _add(own, engine.recs, arm, own.ring_rewards[meta[HEAD]], -1.0)
         engine_touch(engine, arm)
         meta[HEAD] = (meta[HEAD] + 1) & mask
         meta[SIZE] -= 1
@@ -88,8 +104,18 @@ def _window_learn(own, engine, arms, rewards, n):
         own.ring_arms[at] = arms[j]
         own.ring_rewards[at] = rewards[j]
         own.stamps[at] = meta[ROUND]
-        _add(engine.recs, own.rest, arms[j], rewards[j], 1.0)
+        _add(own, engine.recs, arms[j], rewards[j], 1.0)
     meta[SIZE] += n
+
+
+@inline_kernel
+def _window_wait(own, engine, arms, change):
+    """Count `change` more plays that wait of each arm, and write their weights. O(len(arms))."""
+    for i in range(arms.shape[0]):
+        own.waiting[arms[i]] += change
+    for i in range(arms.shape[0]):
+        _weigh(own, engine.recs, arms[i])
+    engine_touch_many(engine, arms)
 
 
 implement_rounds(WindowRounds, prepare=_window_prepare, learn=_window_learn)
@@ -106,7 +132,8 @@ class SlidingWindowCUCB(ForgettingPolicy):
     Round t plays the maximum-weight base under ``mean + sqrt(exploration (b-a)^2 log min(t, window) / N)``, where
     mean and N are those of the feedback that came in rounds t - window .. t - 1 (feedback before the first round counts
     as round 0, late feedback as of the round it came in). An arm not seen in the window has an infinite index, so a
-    window of at least several times K / D rounds is wanted.
+    window of at least several times K / D rounds is wanted. Plays of `decide` that wait for feedback count in N,
+    whenever they were decided.
 
     Parameters
     ----------
@@ -114,7 +141,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         What may be played together.
     window
         Number of rounds that count.
-    reward_range, exploration, clock, engine, step, seed
+    reward_range, exploration, clock, engine, step, ties, seed
         As in `CUCB`.
 
     Cost: that of CUCB, and O(log K) for each reward that leaves the window: O(D log K) a round in all. Memory for the
@@ -142,6 +169,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        ties: str = "id",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -151,6 +179,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            ties=ties,
             seed=seed,
         )
         self.window = as_whole(window, "window", 1, "the rounds whose feedback counts")
@@ -161,7 +190,21 @@ class SlidingWindowCUCB(ForgettingPolicy):
         self._open()
 
     def _make_own(self) -> Any:
-        return WindowRounds(self.window, self._clock, self._rest, *self._ring, self._meta)
+        return WindowRounds(
+            window=self.window,
+            high=self.reward_range[1],
+            clock=self._clock,
+            rest=self._rest,
+            waiting=self._waiting,
+            first=self._first,
+            ring_arms=self._ring[0],
+            ring_rewards=self._ring[1],
+            stamps=self._ring[2],
+            meta=self._meta,
+        )
+
+    def _wait_kernel(self) -> Kernel:
+        return _window_wait
 
     def _ask(self, rounds: int) -> int:
         self._make_room(self.matroid.rank)

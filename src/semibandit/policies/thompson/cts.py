@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
-from semibandit.policies.prior import Prior, as_prior
+from semibandit.policies.prior import as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
@@ -29,6 +29,7 @@ from semibandit.policies.thompson.posterior_room import (
     with_places,
     with_room,
 )
+from semibandit.policies.thompson.quantiles import posterior_interval
 from semibandit.policies.thompson.rounds import (
     BEGIN,
     END,
@@ -130,22 +131,13 @@ class CTS(Randomness, CountingPolicy):
         self._open()
         believed = as_prior(prior, self.n_arms, self.reward_range)
         self._asked_prior = None if believed is None else believed.as_argument()
-        self._pseudo = self._pseudo_counts(believed)
-        if believed is not None:
-            self._count_anew(np.arange(self.n_arms, dtype=np.int64))
-
-    def _pseudo_counts(self, believed: Prior | None) -> IntArray:
-        """Successes and failures that the prior stands for, beyond those of Beta(1, 1): one row, or one per arm."""
-        if believed is None:
-            return np.zeros((1, 2), dtype=np.int64)
-        if self.posterior != "beta":
+        if believed is not None and posterior != "beta":
             raise ParameterError("prior is for posterior = 'beta'; the Gaussian posterior takes none")
-        low, high = self.reward_range
-        unit = (believed.mean - low) / (high - low)
-        both = np.stack(
-            np.broadcast_arrays(unit * believed.strength, (1.0 - unit) * believed.strength), axis=-1
-        )
-        return np.maximum(np.rint(both).astype(np.int64) - 1, 0).reshape(-1, 2)
+        # Successes and failures that the prior stands for, beyond those of Beta(1, 1): one row, or one per arm.
+        self._pseudo: IntArray = np.zeros((1, 2), dtype=np.int64)
+        if believed is not None:
+            self._pseudo = believed.pseudo_counts(*self.reward_range)
+            self._count_anew(np.arange(self.n_arms, dtype=np.int64))
 
     def _pseudo_of(self, ids: IntArray) -> IntArray:
         return self._pseudo[ids] if len(self._pseudo) > 1 else np.broadcast_to(self._pseudo, (len(ids), 2))
@@ -212,8 +204,10 @@ class CTS(Randomness, CountingPolicy):
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def select(self, exclude: Any = None) -> IntArray:
+    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The best base of one posterior sample, ascending ids; avoids the arms in `exclude`."""
+        if among is not None or weights is not None:
+            return self._select_some(exclude, among, weights)
         ids = None if exclude is None else self._presence.among(exclude)
         if ids is not None:
             self._take_out(ids)
@@ -233,10 +227,18 @@ class CTS(Randomness, CountingPolicy):
 
     def sample(self) -> FloatArray:
         """One draw of all K means from the posterior. O(K). Uses up randomness of the policy."""
-        out = np.empty((self.n_arms, 1))
+        return self._indices_of(np.arange(self.n_arms), self._t)
+
+    def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        out = np.empty((len(arms), 1))
         posterior = POSTERIORS.index(self.posterior)
-        draw_samples(posterior, self.sigma, self._recs, self._arm, self._rng, out, 0)
+        draw_samples(posterior, self.sigma, self._recs[arms], self._arm[arms], self._rng, out, 0)
         return out[:, 0]
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return posterior_interval(self, arms, mean)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._groups is not None and len(arms) > len(self._waiting[0]):
@@ -307,6 +309,11 @@ class CTS(Randomness, CountingPolicy):
     # -- the rest ----------------------------------------------------------------------------------------
 
     @property
+    def prior(self) -> tuple[Any, Any] | None:
+        """Mean and strength of the prior that was given, None for Beta(1, 1)."""
+        return self._asked_prior
+
+    @property
     def successes(self) -> IntArray:
         """Successes of each arm under the Beta posterior, without those of the prior. O(K) copy."""
         return self._arm[:, WINS] - self._pseudo[:, 0]
@@ -325,6 +332,20 @@ class CTS(Randomness, CountingPolicy):
             "sampler": sampler,
             "prior": self._asked_prior,
         }
+
+    def _grow_from(self, old: Self) -> None:
+        if self._groups is None:
+            super()._grow_from(old)
+            return
+        # Groups are made anew; their order is other randomness, not another law.
+        state = self._grown_state(old)
+        CountingPolicy._set_state(self, state)
+        ids = np.arange(old.n_arms, dtype=np.int64)
+        here = ids[~self._presence.is_deleted(ids)]
+        leave_all(self._groups, here)
+        self._arm[ids, WINS], self._arm[ids, LOSSES] = old._arm[:, WINS], old._arm[:, LOSSES]
+        self._join(here)
+        self._set_rng(state)
 
     def _state(self) -> dict[str, Any]:
         groups = {} if self._groups is None else told(self._groups)
