@@ -13,7 +13,7 @@ from semibandit.catalog.files import restore, save
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, kind_from_matroid
 from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
-from semibandit.checks import as_rewards, as_whole
+from semibandit.checks import LARGEST, as_rewards, as_whole, finite_ends
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.locking import new_lock
 from semibandit.matroids import Matroid, Transversal
@@ -272,11 +272,11 @@ class Catalog:
         return arms
 
     def _check_rewards(self, labels: list[Any], values: FloatArray) -> None:
-        low, high = self._arms.policy.reward_range
+        policy = self._arms.policy
+        low, high = (-LARGEST, LARGEST) if policy.outside == "clip" else finite_ends(policy.reward_range)
         bad = np.flatnonzero(~((values >= low) & (values <= high)))
         if bad.size:
-            at = int(bad[0])
-            what = f"rewards[{at}] = {values[at]} for {labels[at]!r}"
+            what = f"rewards[{bad[0]}] = {values[bad[0]]} for {labels[bad[0]]!r}"
             raise RewardError(f"{what} is outside reward_range = ({low}, {high})")
 
     # -- what is known -----------------------------------------------------------------------------------

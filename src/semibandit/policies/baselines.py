@@ -64,8 +64,15 @@ class Random(Randomness, CountingPolicy):
 
     name = "random"
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._draws = RandomBase(matroid)
         self._open()
 
@@ -99,7 +106,8 @@ class Random(Randomness, CountingPolicy):
 
     def describe(self) -> dict[str, Any]:
         how = "O(D) draws, all bases equally likely" if self._draws.pooled else "greedy over a random order"
-        return {"policy": self.name, "matroid": repr(self.matroid), "engine": "none", "why": how}
+        about = {"policy": self.name, "matroid": repr(self.matroid), "engine": "none", "why": how}
+        return {**about, **self._about_outside()}
 
     def __repr__(self) -> str:
         return f"Random({self.matroid!r}, t={self._t})"
@@ -133,9 +141,10 @@ class Greedy(ClockPolicy):
         *,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
         self._engine, self._why = make_engine(matroid, self.records, engine, "staircase")
@@ -213,12 +222,13 @@ class EpsilonGreedy(Randomness, Greedy):
         epsilon: float = 0.1,
         decay: float | None = None,
         engine: str = "auto",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
         self.decay = None if decay is None else as_number(decay, "decay", 0.0)
         self._draws = RandomBase(matroid)
-        super().__init__(matroid, reward_range=reward_range, engine=engine, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, engine=engine, outside=outside, seed=seed)
 
     def _make_own(self) -> Any:
         draws = self._draws.draws
@@ -325,9 +335,10 @@ class Oracle(CountingPolicy):
         means: Any = None,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         if means is None:
             raise ParameterError(f"means must be given, {self.n_arms} numbers: Oracle plays their best base")
         self._known: FloatArray = as_per_arm(means, "means", self.n_arms)
@@ -360,6 +371,7 @@ class Oracle(CountingPolicy):
     def describe(self) -> dict[str, Any]:
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self._engine.name,
             "why": self._why,

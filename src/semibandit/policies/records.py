@@ -36,8 +36,15 @@ class RecordPolicy(Policy):
     _own: Any
     _prior: Prior | None = None
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.records = new_records(self.n_arms)
 
     def _believe(self, prior: Any) -> None:
@@ -135,17 +142,21 @@ class RecordPolicy(Policy):
             self._prior.write_some(self._recs, ids)
 
     def _arguments(self) -> dict[str, Any]:
-        return {"reward_range": self.reward_range, "seed": self.seed}
+        moved = {} if self.outside == "error" else {"outside": self.outside}
+        return {"reward_range": self.reward_range, **moved, "seed": self.seed}
 
     def _state(self) -> dict[str, Any]:
-        return {"t": self._t, "records": flat(self.records)}
+        moved = {} if self.outside == "error" else {"clipped": self.clipped}
+        return {"t": self._t, "records": flat(self.records), **moved}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         known = array_of(state, "records", np.float64, 4 * self.n_arms)
         if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
             raise FileError("the records hold what no arm can have")
-        flat(self.records)[:] = known
+        clipped = 0 if self.outside == "error" else whole_of(state, "clipped")
         self._t = whole_of(state, "t")
+        self._clipped[0] = clipped
+        flat(self.records)[:] = known
 
 
 class EnginePolicy(RecordPolicy):
@@ -253,6 +264,7 @@ class EnginePolicy(RecordPolicy):
     def describe(self) -> dict[str, Any]:
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self.engine,
             "why": self._why,
@@ -316,8 +328,15 @@ class ClockPolicy(EnginePolicy):
 class CountingPolicy(RecordPolicy):
     """A policy that finds its bases without an engine over its records, and keeps account of deleted arms itself."""
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._presence = Presence(self.n_arms)
 
     def delete(self, arms: Any) -> None:

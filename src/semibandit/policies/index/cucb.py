@@ -74,6 +74,9 @@ class CUCB(ClockPolicy):
         played is not tried at all costs. None: an arm never played comes first.
     clip
         Whether the index ``"ucb"`` is cut off at b, as no mean can be larger. Ties at b go to the smaller arm id.
+    outside
+        ``"error"``: rewards outside the range are refused. ``"clip"``: they are moved to its nearer end and counted
+        (`clipped`); what is learnt are the means of clipped rewards.
     seed
         Ignored: CUCB draws nothing.
 
@@ -109,9 +112,10 @@ class CUCB(ClockPolicy):
         index: str = "ucb",
         clip: bool = False,
         prior: Any = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
         if schedule is not None and not callable(schedule):

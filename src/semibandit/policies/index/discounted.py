@@ -141,6 +141,7 @@ class DiscountedCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -150,6 +151,7 @@ class DiscountedCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            outside=outside,
             seed=seed,
         )
         self.discount = as_number(discount, "discount", 0.0, 1.0, closed=False)

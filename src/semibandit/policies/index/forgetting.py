@@ -24,9 +24,10 @@ class ForgettingPolicy(EnginePolicy):
         clock: str,
         engine: str,
         step: float,
+        outside: str,
         seed: int | None,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.exploration = as_number(exploration, "exploration", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)
         self._asked = (one_of(clock, "clock", CLOCKS), engine)

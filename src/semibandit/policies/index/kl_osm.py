@@ -76,9 +76,10 @@ class KLOSM(EnginePolicy):
         engine: str = "auto",
         step: float = 0.01,
         prior: Any = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._believe(prior)
         self.loglog = as_number(loglog, "loglog", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)

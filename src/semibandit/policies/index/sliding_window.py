@@ -142,6 +142,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         clock: str = "exact",
         engine: str = "auto",
         step: float = 0.01,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -151,6 +152,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
             clock=clock,
             engine=engine,
             step=step,
+            outside=outside,
             seed=seed,
         )
         self.window = as_whole(window, "window", 1, "the rounds whose feedback counts")
