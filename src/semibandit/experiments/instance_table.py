@@ -25,6 +25,7 @@ ENVIRONMENTS: dict[str, dict[str, float | None]] = {
     "gaussian": {"sigma": 0.1},
     "noise": {"width": 0.2},
     "correlated": {"correlation": 0.5, "width": None},
+    "heavy-tailed": {"sigma": 0.5, "outliers": 0.001, "start": None, "exponent": 2.0},
     "drifting": {"amplitude": 0.1},
     "table": {},
     "trace": {},
@@ -195,6 +196,7 @@ def _rewarding(content: dict[str, Any]) -> Environment:
         "gaussian": worlds.Gaussian,
         "noise": worlds.UniformNoise,
         "correlated": worlds.Correlated,
+        "heavy-tailed": worlds.HeavyTailed,
         "drifting": worlds.Drifting,
     }[name]
 

@@ -102,15 +102,15 @@ class Policy(Guarded, ABC):
             try:
                 self._update(arms, rewards)
             except RewardError:
-                if self.outside == "error" or not np.isfinite(rewards).all():
+                if self.outside == "error":
                     raise
                 self._update_clipped(arms, rewards)
 
     def _update_clipped(self, arms: IntArray, rewards: FloatArray) -> None:
-        """`_update` with finite rewards moved into the ranges of their arms. O(len(arms)) besides."""
+        """`_update` with what is finite moved into the ranges of the arms. O(len(arms)) besides."""
         arms = as_arms(arms, self.n_arms)
         low, high = (end if len(end) == 1 else end[arms] for end in self._range_ends())
-        inside = np.clip(rewards, low, high)
+        inside = np.where(np.isfinite(rewards), np.clip(rewards, low, high), rewards)
         self._update(arms, inside)
         self._clipped[0] += np.count_nonzero(inside != rewards)
 
