@@ -367,3 +367,39 @@ def test_deviations_are_those_of_the_notes(mean, width):
     share = math.exp(-level)
     for miss in (policy.locations - 1.0 > bound, 1.0 - policy.locations > bound):
         assert miss.mean() <= share + 4.0 * math.sqrt(share / repeats)
+
+
+# -- heavy tails ------------------------------------------------------------------------------------------------------
+
+
+def latencies(seed, **tail):
+    matroid = sb.Uniform(200, 5)
+    medians = 135.0 * np.exp(0.5 * np.random.default_rng(1).standard_normal(200))
+    return sb.minimize(sb.HeavyTailed(matroid, medians, 0.5, seed=seed, **tail))
+
+
+def lost(env, rounds=6000, **options):
+    policy = sb.minimize(sb.RobustCUCB(env.matroid, reward_range=None, **options))
+    return sb.simulate(policy, env.clone(), rounds, progress=False).regret[-1]
+
+
+@pytest.mark.slow
+def test_a_scaled_width_needs_no_range_where_outliers_spoil_it():
+    """A sixth of what CUCB loses with the range of all rewards, in each of eight runs (measured: 1 / 7.5 to 1 / 11)."""
+    for seed in range(8):
+        env = latencies(seed, outliers=0.002, start=2000.0, reward_range=(0, 8000))
+        wide = sb.minimize(sb.CUCB(env.matroid, reward_range=(0, 8000), exploration="practical"))
+        regret = sb.simulate(wide, env.clone(), 6000, progress=False).regret[-1]
+        assert 6.0 * lost(env) < regret
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mean", "more"), [("truncated", {"center": -135.0}), ("median-of-means", {})])
+def test_a_robust_mean_loses_less_where_means_decide(mean, more):
+    """The same narrow width: over sixteen pairs of runs the gain is three standard errors above none."""
+    gains = []
+    for seed in range(16):
+        env = latencies(seed, outliers=0.01, start=1000.0, exponent=1.5, reward_range=(0, 1e6))
+        width = {"scale": 100.0, "exploration": 0.02}
+        gains.append(lost(env, **width) - lost(env, mean=mean, **width, **more))
+    assert np.mean(gains) > 3.0 * np.std(gains, ddof=1) / math.sqrt(len(gains))

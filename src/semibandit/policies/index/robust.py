@@ -75,7 +75,8 @@ class RobustCUCB(ClockPolicy):
         the i-th reward of the arm. ``"median-of-means"``: rewards go in turn into `blocks` blocks, of whose means the
         median is taken.
     scale
-        ``"estimate"``: the standard deviation of the arm's rewards, at least `floor`. ``"range"``: half the width of
+        ``"estimate"``: the standard deviation of the arm's rewards, at least `floor`; not for rewards that are often
+        equal, whose estimate may be 0. ``"range"``: half the width of
         its range. Or a number, or one for each arm: a sub-Gaussian scale for the empirical mean, a bound on the
         standard deviation for the median of means, and for the truncated mean the root of a bound on the second moment
         about `center`.
@@ -85,7 +86,8 @@ class RobustCUCB(ClockPolicy):
         How many rewards an arm needs before it has an index; until then it comes first. 4 where the scale is estimated
         (from fewer, the estimate is often far too small), else 1.
     center
-        Of truncation: one number, or one for each arm. The middle of the range; 0 where it is infinite.
+        Of truncation: one number, or one for each arm. The middle of the range; 0 where it is infinite. In terms of
+        rewards: of costs that have no range (`minimize`) it is the negative.
     level
         L of the notes below: 3 log T for a horizon T, which the theorem for robust means needs. By default there is
         none, and rewards are truncated at the L for which the width of the notes is that of the index when they come,
