@@ -344,6 +344,45 @@ def test_only_robust_policies_go_without_a_range():
             sb.CUCB(sb.Uniform(3, 1), reward_range=ends)
 
 
+@pytest.mark.parametrize("costs", [False, True])
+def test_files_hold_what_is_given_by_arm(tmp_path, costs):
+    low, high = np.array([0.0, 1.0, 2.0, 0.0]), np.array([1.0, 9.0, 4.0, 5.0])
+    options = {
+        "scale": [1.0, 2.0, 3.0, 4.0],
+        "center": [0.5, 4.0, 3.0, 2.0],
+        "mean": "truncated",
+        "level": 2.0,
+    }
+    policy = sb.RobustCUCB(sb.Uniform(4, 2), reward_range=(low, high), outside="clip", **options)
+    policy = sb.minimize(policy) if costs else policy
+    policy.update([0, 1, 2, 3, 1], [0.5, 8.0, 3.0, 40.0, -1.0])
+    path = tmp_path / "policy"
+    policy.save(path)
+    again = sb.load(path)
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        arms = policy.select()
+        assert arms.tolist() == again.select().tolist()
+        rewards = rng.uniform(-1.0, 10.0, 2)
+        policy.update(arms, rewards)
+        again.update(arms, rewards)
+    assert policy.clipped == again.clipped > 2
+    assert np.array_equal(policy.means, again.means)
+
+
+def test_a_catalog_of_arms_without_a_range():
+    catalog = sb.Catalog.uniform(2, policy=sb.RobustCUCB, reward_range=None, capacity=1)
+    for i in range(9):
+        catalog.add(f"server {i}")
+    for _ in range(40):
+        labels = catalog.decide()
+        catalog.learn(labels, [-100.0 * (1 + int(label[-1])) for label in labels])
+    with pytest.raises(sb.RewardError):
+        catalog.learn(["server 1"], [np.inf])
+    catalog.expire("server 3")
+    assert "server 3" not in catalog.decide() and "server 0" in catalog.decide()
+
+
 # -- what the notes say of deviations --------------------------------------------------------------------------------
 
 

@@ -111,17 +111,17 @@ class RobustCUCB(ClockPolicy):
     - empirical mean, range or sub-Gaussian scale s: within s sqrt(2 L / N) (Hoeffding); ``exploration="theorem"`` has
       this at L = 3 log t, and regret is O(sum of s^2 log T / gap).
     - truncated mean, E (X - center)^2 <= s^2, constant L: within 4 s sqrt(L / N). The bias is at most the mean of
-      s sqrt(L / i), below 2 s sqrt(L / N), and Bernstein's inequality gives the rest. The estimator is that of Bubeck,
-      Cesa-Bianchi and Lugosi (2013), who show that a second moment suffices for regret of the order of sub-Gaussian
-      rewards; they truncate anew as L grows, which needs all rewards. With `level` and ``exploration="theorem"`` the
-      bound holds up to round T; without `level` early rewards were cut off further out, and nothing is claimed.
+      s sqrt(L / i), below 2 s sqrt(L / N), and Bernstein's inequality gives the rest. Bubeck, Cesa-Bianchi and Lugosi
+      (2013) brought both robust means to bandits: a second moment suffices for regret of the order of sub-Gaussian
+      rewards. With `level` and ``exploration="theorem"`` the bound holds up to round T; for an L that grows all rewards
+      would have to be kept and truncated anew, so without `level` nothing is claimed.
     - median of means, variance <= s^2, B blocks: within 2 s sqrt(2 B / N) for N >= B if B >= 8 L, because each block is
       off by more with probability at most 1/4 (Chebyshev). `level` makes it so. With fewer blocks the probability of a
       miss does not fall below P(Bin(B, 1/4) >= B / 2), 1.7 % for 15, and nothing is claimed.
     - estimated scale: no such bound is known to us for this index. For bounded rewards ``CUCB(index="ucb-v")`` has one,
       by a further term 3 (b-a) L / N. For normal rewards another index of mean and standard deviation is
-      asymptotically optimal (Cowan, Honda and Katehakis 2018). For heavy tails there can be none: no sample bounds what
-      rare outliers, not yet seen, add to the mean.
+      asymptotically optimal (Cowan, Honda and Katehakis 2018). For heavy tails it takes a bound on a moment, or an
+      assumption such as symmetry: no sample bounds what rare outliers, not yet seen, add to the mean.
 
     Cost: that of CUCB with the same engine, and O(1) more per arm updated; O(B^2) for the median of B blocks. Memory
     per arm: 16 bytes for an estimated scale, 8 for a truncated mean, 8 B for B blocks.
