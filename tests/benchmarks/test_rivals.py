@@ -12,7 +12,8 @@ from benchmarks.measure import gather
 from benchmarks.rivals.registry import RIVALS, rivals_for
 from semibandit.bench.contenders import Contender
 from semibandit.bench.start import explore_start, late_start, snapshot
-from semibandit.data.instances import make_environment, random_environment, random_matroid
+from semibandit.data.instances import random_environment, random_matroid
+from semibandit.environments.codec import make_environment
 from semibandit.matroids.codec import BUILT_IN
 
 SIZES = {

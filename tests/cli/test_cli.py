@@ -79,13 +79,6 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_names_in_the_options_are_those_of_the_package() -> None:
-    from semibandit.cli import options
-    from semibandit.data import instances
-
-    assert instances.ENVIRONMENTS == options.ENVIRONMENTS
-
-
 # run
 
 SMALL = ("--arms", "30", "--rank", "3", "--rounds", "200", "--repeats", "2")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from semibandit.data.instances import (
-    ENVIRONMENTS,
-    make_environment,
     random_environment,
     random_matroid,
 )
+from semibandit.environments.codec import DRAWN, make_environment
 from semibandit.errors import MatroidError, ParameterError
 from semibandit.matroids.codec import BUILT_IN
 
@@ -53,7 +52,7 @@ def test_impossible_instances_are_refused(call: object, says: str) -> None:
         call()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", DRAWN)
 def test_every_environment_by_name(name: str) -> None:
     env = make_environment(name, random_matroid("uniform", 4, 2), [0.2, 0.4, 0.6, 0.8], seed=1)
     rewards = env.draw([0, 3])

@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
+from semibandit.environments.codec import DRAWN
 from semibandit.matroids import codec
 from semibandit.text import unknown
-
-# Spelled out, because the module that makes them needs numpy.
-ENVIRONMENTS = ("bernoulli", "beta", "gaussian", "noise", "correlated")
 
 
 class KnownName(click.Choice):  # type: ignore[type-arg,unused-ignore]
@@ -56,7 +54,7 @@ def instance_options(arms: int, rank: int, env: str) -> Callable[[Any], Any]:
             ),
             click.option(
                 "--env",
-                type=KnownName(ENVIRONMENTS),
+                type=KnownName(DRAWN),
                 default=env,
                 show_default=True,
                 help="How rewards are drawn around the random means.",

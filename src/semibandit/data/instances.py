@@ -6,11 +6,12 @@ their worlds here, so that a figure can be repeated from its options alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semibandit.arms import FloatArray
+from semibandit.environments.codec import DRAWN, make_environment
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid, codec
 from semibandit.text import unknown
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Means keep this distance from the ends of [0, 1], so that noise of twice the margin fits around each of them.
 MARGIN = 0.1
-
-ENVIRONMENTS = ("bernoulli", "beta", "gaussian", "noise", "correlated")
 
 
 def random_matroid(name: str, arms: int, rank: int, seed: int = 0) -> Matroid:
@@ -57,25 +56,6 @@ def settled_means(matroid: Matroid, seed: int = 0) -> FloatArray:
     return means
 
 
-def make_environment(
-    name: str, matroid: Matroid, means: Any, seed: int = 0, width: float = 0.2
-) -> Environment:
-    """An environment of kind `name` (one of `ENVIRONMENTS`) around `means`; `width` is for ``"noise"`` alone."""
-    from semibandit import environments as worlds
-
-    if name == "bernoulli":
-        return worlds.Bernoulli(matroid, means, seed=seed)
-    if name == "beta":
-        return worlds.Beta(matroid, means, seed=seed)
-    if name == "gaussian":
-        return worlds.Gaussian(matroid, means, sigma=0.1, seed=seed)
-    if name == "noise":
-        return worlds.UniformNoise(matroid, means, width=width, seed=seed)
-    if name == "correlated":
-        return worlds.Correlated(matroid, means, seed=seed)
-    raise ParameterError(unknown(f"env = {name!r} is not known", name, ENVIRONMENTS))
-
-
 def random_environment(
     name: str, matroid: str, arms: int, rank: int, seed: int = 0, width: float = 0.2, settled: bool = False
 ) -> Environment:
@@ -89,4 +69,7 @@ def random_environment(
     """
     built = random_matroid(matroid, arms, rank, seed)
     means = settled_means(built, seed) if settled else random_means(arms, seed)
-    return make_environment(name, built, means, seed=seed, width=width)
+    if name not in DRAWN:
+        raise ParameterError(unknown(f"env = {name!r} is not known", name, DRAWN))
+    options = {"width": width} if name == "noise" else {}
+    return make_environment(name, built, means, seed=seed, **options)

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_range, frozen, one_of
 from semibandit.environments.base import Environment, _require_matroid
+from semibandit.environments.codec import ORDERS
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
-
-ORDERS = ("time", "shifted", "random")
 
 
 class Trace(Environment):

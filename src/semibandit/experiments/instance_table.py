@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semibandit.environments.codec import ROWS as ENVIRONMENTS
+from semibandit.environments.codec import make_environment
 from semibandit.errors import ExperimentError, MissingExtraError, SemibanditError
 from semibandit.experiments.tables import Table, is_number
 from semibandit.matroids import codec
@@ -17,22 +19,6 @@ from semibandit.text import pip_install
 if TYPE_CHECKING:
     from semibandit.environments import Environment
     from semibandit.matroids import Matroid
-
-# environment -> its options and their defaults; None: left to the environment
-ENVIRONMENTS: dict[str, dict[str, float | None]] = {
-    "bernoulli": {},
-    "beta": {"concentration": 10.0},
-    "gaussian": {"sigma": 0.1},
-    "noise": {"width": 0.2},
-    "correlated": {"correlation": 0.5, "width": None},
-    "heavy-tailed": {"sigma": 0.5, "outliers": 0.001, "start": None, "exponent": 2.0},
-    "drifting": {"amplitude": 0.1},
-    "table": {},
-    "trace": {},
-}
-
-# Environments made of observations in place of means: the key that holds them.
-_OBSERVED = {"table": "observations", "trace": "rewards"}
 
 
 @dataclass(frozen=True)
@@ -85,25 +71,23 @@ def _described(table: Table, seed: int) -> tuple[dict[str, Any], str]:
         content["rank"] = table.integer("rank", least=1)
         label = f"{kind} K={content['arms']:,} D={content['rank']:,}"
     world = table.choice("environment", tuple(ENVIRONMENTS), "bernoulli")
+    row = ENVIRONMENTS[world]
     content["environment"] = world
-    if world in _OBSERVED:
-        content[_OBSERVED[world]] = plain(table, _OBSERVED[world])
-        if world == "trace":
-            from semibandit.environments.trace import ORDERS
-
-            content["order"] = table.choice("order", ORDERS, "time")
+    if row.observed is not None:
+        content[row.observed] = plain(table, row.observed)
         if table.has("reward_range"):
             content["reward_range"] = table.range("reward_range", (0.0, 1.0))
     else:
         content["means"] = _means(table)
         content["reward_range"] = table.range("reward_range", (0.0, 1.0))
-    for key, default in ENVIRONMENTS[world].items():
+    for key, words in row.choices.items():
+        content[key] = table.choice(key, words, words[0])
+    for key, default in row.numbers.items():
         if default is not None or table.has(key):
             content[key] = _per_arm(table, key, default)
-    if world == "drifting":
-        content["period"] = table.integer("period", 10_000, least=1)
-        content["every"] = table.integer("every", 100, least=1)
-    elif table.has("changes"):
+    for key, whole in row.wholes.items():
+        content[key] = table.integer(key, whole, least=1)
+    if row.drawn and table.has("changes"):
         content["changes"] = _changes(table, content)
     if table.choice("objective", ("max", "min"), "max") == "min":
         content["objective"] = "min"
@@ -173,32 +157,22 @@ def build_environment(content: dict[str, Any]) -> Environment:
 
 def _rewarding(content: dict[str, Any]) -> Environment:
     """The environment without regard to the objective."""
-    from semibandit import environments as worlds
     from semibandit.data.instances import random_means, settled_means
+    from semibandit.environments import Switching
 
     matroid, seed = _matroid(content), content.get("seed", 0)
     name = content["environment"]
-    if name in _OBSERVED:
-        bounds = content.get("reward_range")
-        span = None if bounds is None else (bounds[0], bounds[1])
-        if name == "table":
-            return worlds.Table(matroid, content["observations"], reward_range=span)
-        return worlds.Trace(matroid, content["rewards"], order=content["order"], reward_range=span)
-    low, high = content["reward_range"]
+    row = ENVIRONMENTS[name]
     options = {
         key: np.asarray(content[key], dtype=float) if isinstance(content[key], list) else content[key]
-        for key in (*ENVIRONMENTS[name], "period", "every")
+        for key in row.options
         if key in content
     }
-    maker: Any = {
-        "bernoulli": worlds.Bernoulli,
-        "beta": worlds.Beta,
-        "gaussian": worlds.Gaussian,
-        "noise": worlds.UniformNoise,
-        "correlated": worlds.Correlated,
-        "heavy-tailed": worlds.HeavyTailed,
-        "drifting": worlds.Drifting,
-    }[name]
+    if "reward_range" in content:
+        low, high = content["reward_range"]
+        options["reward_range"] = (low, high)
+    if row.observed is not None:
+        return make_environment(name, matroid, content[row.observed], **options)
 
     def part(own_seed: int) -> Environment:
         means: Any = content["means"]
@@ -209,12 +183,11 @@ def _rewarding(content: dict[str, Any]) -> Environment:
                 else settled_means(matroid, own_seed)
             )
             means = low + (high - low) * draw
-        made: Environment = maker(matroid, means, reward_range=(low, high), **options)
-        return made
+        return make_environment(name, matroid, means, **options)
 
     if "changes" in content:
         starts = [1, *content["changes"]]
-        return worlds.Switching([part(seed + i) for i in range(len(starts))], starts)
+        return Switching([part(seed + i) for i in range(len(starts))], starts)
     return part(seed)
 
 
