@@ -297,6 +297,12 @@ def test_costs_without_a_range_are_rewards_with_the_other_sign(mean):
         costs.update(arms, -values)
     np.testing.assert_array_equal(costs.means, -policy.means)
     np.testing.assert_array_equal(costs.scores([0, 1]), -policy.scores([0, 1]))
+    world = sb.minimize(sb.HeavyTailed(sb.Uniform(8, 3), np.arange(1.0, 9.0), outliers=0.1, seed=2))
+    runs = [
+        sb.simulate(costs.clone(), world.clone(), 90, path=path, record_arms=True)
+        for path in ("stepwise", "compiled")
+    ]
+    assert np.array_equal(runs[0].arms, runs[1].arms)
     for bad in (np.nan, np.inf, -np.inf, 1e200):
         for one in (policy, costs):
             with pytest.raises(sb.RewardError):
