@@ -56,6 +56,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("epsilon-greedy", "epsilon-greedy", textbook.EpsilonGreedy),
     Entry("greedy", "greedy", textbook.Greedy),
     Entry("random", "random", textbook.Random),
+    Entry("scaled", "robust-cucb", textbook.Scaled),
     Entry("FasterCUCB", "faster-cucb"),
     Entry("MAUB", "maub"),
 )

@@ -127,6 +127,30 @@ class UcbV(Textbook):
         return self._weight
 
 
+class Scaled(Textbook):
+    """Mean and a width of S sqrt(2 (log t + log(K / D)) / N), with the standard deviation S of at least 4 rewards."""
+
+    def __init__(self, n_arms: int, rank: int, seed: int = 0) -> None:
+        super().__init__(n_arms, rank, seed)
+        self.running = np.zeros(n_arms)
+        self.squares = np.zeros(n_arms)
+
+    def update(self, arms: IntArray, rewards: FloatArray) -> None:
+        super().update(arms, rewards)
+        counts = self.counts[arms]
+        off = rewards - self.running[arms]
+        self.running[arms] += off / counts
+        self.squares[arms] += off * (rewards - self.running[arms])
+        new = counts < 4.0
+        self.means[arms[new]] = np.inf
+        self.widths[arms] = np.where(
+            new, 0.0, np.sqrt(self.squares[arms] / np.maximum(counts - 1.0, 1.0) / counts)
+        )
+
+    def index(self) -> FloatArray:
+        return self._optimistic(math.sqrt(2.0 * (math.log(self.t) + math.log(self.n_arms / self.rank))))
+
+
 class KlOsm(Textbook):
     """The largest q with N kl(mean, q) <= log t + 3 log log t, for all arms at once by Newton's method."""
 

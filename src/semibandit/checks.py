@@ -20,6 +20,9 @@ from semibandit.text import unknown
 # Kernels tell bad feedback as ``kind + 4 * position``, this kind for an arm (`engines.kernels.check_feedback`).
 BAD_ARM = 1
 
+# No reward may be larger in size where a range has no end.
+LARGEST = 1e150
+
 # -- arms --------------------------------------------------------------------------------------------------------
 
 
@@ -106,16 +109,35 @@ def explain(
 # -- numbers -----------------------------------------------------------------------------------------------------
 
 
-def as_range(given: Any) -> tuple[float, float]:
-    """`reward_range` as two finite floats (low, high) with low < high, or a `ParameterError`. O(1)."""
+def as_range(given: Any, *, unbounded: bool = False) -> tuple[float, float]:
+    """`reward_range` as two finite floats (low, high) with low < high, or a `ParameterError`. O(1).
+
+    If `unbounded`, an end may be infinite, for which None stands too.
+    """
+    if unbounded and given is None:
+        return -math.inf, math.inf
     try:
         low, high = given
     except (TypeError, ValueError):
         raise ParameterError(f"reward_range must be a pair (low, high), got {given!r}") from None
+    if unbounded:
+        low = -math.inf if low is None or _is(low, -math.inf) else as_number(low, "reward_range[0]")
+        high = math.inf if high is None or _is(high, math.inf) else as_number(high, "reward_range[1]")
+        if low < high and not math.isfinite(high - low):
+            return low, high
     low, high = as_number(low, "reward_range[0]"), as_number(high, "reward_range[1]")
     if not low < high or not math.isfinite(high - low):
         raise ParameterError(f"reward_range must be (low, high) with low < high, got ({low}, {high})")
     return low, high
+
+
+def _is(value: Any, infinite: float) -> bool:
+    return isinstance(value, (float, np.floating)) and value == infinite
+
+
+def finite_ends(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """The range with ends of at most 1e150 in size, so that squares of what lies inside are finite too. O(1)."""
+    return max(reward_range[0], -LARGEST), min(reward_range[1], LARGEST)
 
 
 def as_seed(seed: Any, none_is_zero: bool = False) -> int:

@@ -407,6 +407,9 @@ def test_arguments_are_checked_before_anything_is_changed():
     with pytest.raises(ParameterError, match="outside the policy's reward_range"):
         replay(narrow, log)
     assert policy.t == narrow.t == 0
+    clips = sb.CUCB(MATROID, reward_range=(0.0, 0.5), outside="clip")
+    replay(clips, log)
+    assert clips.clipped > 0
     with pytest.raises(ArmError, match=r"policy\[1\] = 5"):
         replay([0, 5], log)
     with pytest.raises(ArmError, match="named twice"):

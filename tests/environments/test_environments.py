@@ -19,6 +19,7 @@ from semibandit.environments import (
     Correlated,
     Environment,
     Gaussian,
+    HeavyTailed,
     Table,
     UniformNoise,
 )
@@ -36,6 +37,12 @@ BUILT_IN: dict[str, Callable[..., Environment]] = {
     "beta-per-arm": lambda m, **kw: Beta(m, [0, *MEANS[1:5], 1], [0.1, 0.5, 1, 2, 50, 9], **kw),
     "gaussian": lambda m, **kw: Gaussian(m, MEANS, 0.1, **kw),
     "gaussian-wide": lambda m, **kw: Gaussian(m, MEANS, [0.1, 5, 1, 2, 0.3, 0.4], **kw),
+    "heavy-tailed": lambda m, **kw: HeavyTailed(
+        m, MEANS, outliers=0.05, start=0.9, reward_range=(0, 4), **kw
+    ),
+    "heavy-tailed-per-arm": lambda m, **kw: HeavyTailed(
+        m, MEANS, [0.1, 1, 0.2, 2, 0.3, 0.4], outliers=0.2, exponent=1.0, reward_range=(0.2, 9), **kw
+    ),
     "noise": lambda m, **kw: UniformNoise(m, MEANS, 0.6, **kw),
     "noise-none": lambda m, **kw: UniformNoise(m, MEANS, 0.0, **kw),
     "table": lambda m, **kw: Table(m, ROWS, **kw),
@@ -207,6 +214,62 @@ def test_gaussian_means_are_the_exact_expectations(
     )
     assert env.means[0] == pytest.approx(low + tail, abs=1e-9)
     assert env.locations[0] == location
+
+
+def test_heavy_tailed_distribution() -> None:
+    """A share of outliers from the Pareto tail; the rest log-normal; what is beyond the range at its ends."""
+    env = HeavyTailed(
+        Uniform(1, 1), [2.0], 0.4, outliers=0.3, start=5.0, exponent=1.5, reward_range=(1, 40), seed=5
+    )
+    x = stream_of(env, 0, 60_000)
+    usual, rare = stats.lognorm(0.4, scale=2.0), stats.pareto(1.5, scale=5.0)
+
+    def below(q: Any) -> Any:
+        return 0.7 * usual.cdf(q) + 0.3 * rare.cdf(q)
+
+    for end, probability in ((1.0, below(1.0)), (40.0, 1.0 - below(40.0))):
+        assert stats.binomtest(int((x == end).sum()), x.size, probability).pvalue > 1e-3
+    inside = x[(x > 1) & (x < 40)]
+    law = stats.kstest(inside, lambda q: (below(q) - below(1.0)) / (below(40.0) - below(1.0)))
+    assert law.pvalue > 1e-3
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.floats(0.05, 50),
+    st.floats(0.05, 2),
+    st.floats(0, 1),
+    st.floats(0.1, 100),
+    st.one_of(st.just(1.0), st.floats(0.3, 5)),
+    st.floats(0, 2),
+    st.floats(0.1, 300),
+)
+def test_heavy_tailed_means_are_the_exact_expectations(
+    median: float, sigma: float, outliers: float, start: float, exponent: float, low: float, span: float
+) -> None:
+    high = low + span
+    env = HeavyTailed(
+        Uniform(1, 1),
+        [median],
+        sigma,
+        outliers=outliers,
+        start=start,
+        exponent=exponent,
+        reward_range=(low, high),
+    )
+    usual, rare = stats.lognorm(sigma, scale=median), stats.pareto(exponent, scale=start)
+    bends = {start, *(median * math.exp(k * sigma) for k in (-6, -3, -1, 0, 1, 3, 6))}
+    tail, _ = integrate.quad(
+        lambda x: (1.0 - outliers) * usual.sf(x) + outliers * rare.sf(x),
+        low,
+        high,
+        points=sorted({min(max(bend, low), high) for bend in bends}),
+        epsabs=1e-11,
+        epsrel=1e-11,
+        limit=400,
+    )
+    assert env.means[0] == pytest.approx(low + tail, rel=1e-8)
+    assert env.medians[0] == median
 
 
 def test_noise_and_table_distributions() -> None:

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semibandit.environments import Bernoulli, Beta, Correlated, Environment, Gaussian, Table, UniformNoise
+from semibandit.environments import (
+    Bernoulli,
+    Beta,
+    Correlated,
+    Environment,
+    Gaussian,
+    HeavyTailed,
+    Table,
+    UniformNoise,
+)
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.matroids import Uniform
 from semibandit.testing.environments import check_environment
@@ -62,6 +71,12 @@ BAD_PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Gaussian(M, OK, "wide"), "sigma must be a number"),
     (lambda: Gaussian(M, OK, [0.1, NAN, 0.1]), r"sigma\[1\] = nan"),
     (lambda: Gaussian(M, [0.1, 0.2, 3.0], 0.1), r"means\[2\] = 3.0"),
+    (lambda: HeavyTailed(M, [0.2, 0.0, 1.0]), r"medians must be positive, got medians\[1\] = 0.0"),
+    (lambda: HeavyTailed(M, OK, -1.0), "sigma must be positive"),
+    (lambda: HeavyTailed(M, OK, start=[1.0, 2.0]), "start .*n_arms = 3"),
+    (lambda: HeavyTailed(M, OK, outliers=1.5), "outliers"),
+    (lambda: HeavyTailed(M, OK, exponent=0.0), "exponent"),
+    (lambda: HeavyTailed(M, OK, reward_range=(-1.0, 5.0)), "begin at 0"),
     (lambda: UniformNoise(M, OK, 0.5), "width 0.5 for arm 0 of mean 0.2"),
     (lambda: UniformNoise(M, OK, -0.1), r"width must be at least 0, got width\[0\] = -0.1"),
     (lambda: UniformNoise(M, OK, [0.1, 0.1]), "width .*n_arms = 3"),

@@ -121,6 +121,7 @@ def test_every_class_can_be_given_in_full(matroid: str) -> None:
         ('environment = "bernoulli"', sb.Bernoulli),
         ('environment = "beta"\nconcentration = 3', sb.Beta),
         ('environment = "gaussian"\nsigma = [0.1, 0.2, 0.3, 0.4]', sb.Gaussian),
+        ('environment = "heavy-tailed"\nsigma = 0.3\noutliers = 0.1\nstart = 0.9', sb.HeavyTailed),
         ('environment = "noise"\nwidth = 0.1', sb.UniformNoise),
         ('environment = "correlated"\ncorrelation = 0.9', sb.Correlated),
         ('environment = "noise"\nreward_range = [-1, 1]\nmeans = "settled"', sb.UniformNoise),

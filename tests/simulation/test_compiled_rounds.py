@@ -23,6 +23,8 @@ SPECS = [
     "cts:sampler=plain",
     "cts:posterior=gaussian",
     "maub:index=ucb",
+    "robust-cucb:mean=median-of-means,blocks=3",
+    "robust-cucb:mean=truncated,scale=0.3,clock=staircase",
 ]
 
 

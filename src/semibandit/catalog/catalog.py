@@ -243,7 +243,7 @@ class Catalog:
         values = as_rewards(rewards, len(given))
         with self._lock:
             arms, alive = self._arms_of(given, "labels")
-            check_rewards(given, values, self._arms.policy.reward_range)
+            check_rewards(given, values, self._arms.policy)
             if arms.size:
                 self._arms.policy.update(arms, values[alive])
             self._n_dropped += len(given) - arms.size

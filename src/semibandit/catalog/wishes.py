@@ -7,8 +7,9 @@ from typing import Any
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog.labels import label_list
-from semibandit.checks import as_vector
+from semibandit.checks import LARGEST, as_vector, finite_ends
 from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.policies.base import Policy
 
 ArmsOf = Callable[[list[Any], str], tuple[IntArray, IntArray]]
 
@@ -42,9 +43,9 @@ def wish(arms_of: ArmsOf, exclude: Any, among: Any, weights: Any) -> dict[str, A
     return asked
 
 
-def check_rewards(labels: list[Any], values: FloatArray, reward_range: tuple[float, float]) -> None:
-    """A `RewardError` for the first reward outside the range. O(n)."""
-    low, high = reward_range
+def check_rewards(labels: list[Any], values: FloatArray, policy: Policy) -> None:
+    """A `RewardError` for the first reward that the policy would refuse. O(n)."""
+    low, high = (-LARGEST, LARGEST) if policy.outside == "clip" else finite_ends(policy.reward_range)
     for at, value in enumerate(values.tolist()):
         if not low <= value <= high:
             what = f"rewards[{at}] = {value} for {labels[at]!r}"

@@ -87,6 +87,7 @@ def _environments() -> None:
         sb.UniformNoise(matroid, means, 0.1),
         sb.Table(matroid, [[0.1, 0.5]] * 6),
         sb.Correlated(matroid, means),
+        sb.HeavyTailed(matroid, means),
     ):
         env.draw(np.array([0, 1]))
 

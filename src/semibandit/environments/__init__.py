@@ -18,6 +18,7 @@ __all__ = [
     "Environment",
     "EnvironmentState",
     "Gaussian",
+    "HeavyTailed",
     "Switching",
     "Table",
     "Trace",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from semibandit.environments.changing import Drifting, Switching
     from semibandit.environments.correlated import Correlated
     from semibandit.environments.gaussian import Gaussian
+    from semibandit.environments.heavy_tailed import HeavyTailed
     from semibandit.environments.noise import UniformNoise
     from semibandit.environments.table import Table
     from semibandit.environments.trace import Trace

@@ -35,7 +35,7 @@ class Row:
     observed
         For an environment that is made of observations in place of means: the key that holds them.
     drawn
-        Whether ``--env`` offers it: rewards drawn around means that do not change.
+        Whether ``--env`` offers it: rewards in [0, 1] drawn around means that do not change.
     """
 
     module: str
@@ -65,6 +65,12 @@ ROWS: dict[str, Row] = {
     "gaussian": Row("gaussian", "Gaussian", {"sigma": 0.1}),
     "noise": Row("noise", "UniformNoise", {"width": 0.2}),
     "correlated": Row("correlated", "Correlated", {"correlation": 0.5, "width": None}),
+    "heavy-tailed": Row(
+        "heavy_tailed",
+        "HeavyTailed",
+        {"sigma": 0.5, "outliers": 0.001, "start": None, "exponent": 2.0},
+        drawn=False,
+    ),
     "drifting": Row(
         "changing", "Drifting", {"amplitude": 0.1}, wholes={"period": 10_000, "every": 100}, drawn=False
     ),

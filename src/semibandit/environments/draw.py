@@ -16,11 +16,13 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.random import mix64
 
-BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED = 0, 1, 2, 3, 4, 5
+BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED, HEAVY_TAILED = range(7)
 
 # Every environment hands over scalars of this length, so that all of them share one compiled signature.
 N_SCALARS = 4
 LOW, HIGH, SHARED, OWN = 0, 1, 2, 3
+# Of HEAVY_TAILED: the chance of an outlier, and the exponent of its tail.
+CHANCE, EXPONENT = 2, 3
 
 # Odd 64-bit multipliers. They spread small counters over all bits before mixing. All constants are uint64 on
 # purpose: numba turns uint64 combined with int64 into float64, which would lose the low bits.
@@ -133,6 +135,24 @@ def _gaussian_reward(
 
 
 @kernel
+def _heavy_reward(
+    seed: np.uint64,
+    low: float,
+    high: float,
+    chance: float,
+    exponent: float,
+    log_median: float,
+    sigma: float,
+    start: float,
+    arm: int,
+    n: int,
+) -> Any:
+    if uniform01(seed, arm, n, 2) < chance:
+        return _clip(start * (1.0 - uniform01(seed, arm, n, 3)) ** (-1.0 / exponent), low, high)
+    return _clip(math.exp(log_median + sigma * _normal(seed, arm, n, 0)), low, high)
+
+
+@kernel
 def _noise_reward(
     seed: np.uint64, low: float, high: float, mean: float, half_width: float, arm: int, n: int
 ) -> Any:
@@ -186,7 +206,8 @@ def draw_many(
     scalars: lowest reward, highest reward, weight of the shared level, weight of the arm's own noise (the
     last two for CORRELATED only). params: BERNOULLI one probability per arm; BETA pairs (a, b); GAUSSIAN
     pairs (location, sigma); UNIFORM_NOISE and CORRELATED pairs (mean, half width). TABLE draws from
-    values[offsets[arm]:offsets[arm + 1]]. Only CORRELATED looks at `t`.
+    values[offsets[arm]:offsets[arm + 1]]. HEAVY_TAILED: scalars chance and exponent of outliers, params the logarithm
+    of the median, sigma, where outliers start, and nothing. Only CORRELATED looks at `t`.
 
     Changes `pulls` (only at `arms`; an arm named twice is pulled twice) and `out` in place. One loop a kind: a
     choice between the kinds for every arm takes several times what drawing does.
@@ -227,6 +248,17 @@ def draw_many(
             n = pulls[arm]
             pulls[arm] = n + 1
             out[i] = _gaussian_reward(seed, low, high, params[2 * arm], params[2 * arm + 1], arm, n)
+    elif kind == HEAVY_TAILED:
+        chance = scalars[CHANCE]
+        exponent = scalars[EXPONENT]
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            p = 4 * arm
+            out[i] = _heavy_reward(
+                seed, low, high, chance, exponent, params[p], params[p + 1], params[p + 2], arm, n
+            )
     else:
         for i in range(arms.size):
             arm = arms[i]

@@ -13,6 +13,7 @@ from semibandit.policies.index.discounted import DiscountedCUCB
 from semibandit.policies.index.faster_cucb import FasterCUCB
 from semibandit.policies.index.kl_osm import KLOSM
 from semibandit.policies.index.maub import MAUB
+from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
 from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
@@ -32,6 +33,7 @@ __all__ = [
     "Oracle",
     "Policy",
     "Random",
+    "RobustCUCB",
     "SlidingWindowCUCB",
     "identify",
     "load",

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole
-from semibandit.errors import ArmError, ParameterError
+from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole, one_of
+from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.choosing import as_wish, best_base, left_out
@@ -24,6 +24,9 @@ from semibandit.policies.rounds import CompiledRounds
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
 SAVERS: list[Callable[[Policy, Any], None]] = []
 PICKLERS: list[Callable[[Policy], Any]] = []
+
+#: What happens to rewards outside `reward_range`.
+OUTSIDE = ("error", "clip")
 
 
 class Policy(Growing, ABC):
@@ -38,20 +41,33 @@ class Policy(Growing, ABC):
 
     Constructors take the matroid and then keywords only, the last of which is `seed`: an integer in 0 .. 2^64 - 1 from
     which all randomness of the policy follows. Policies that draw nothing take it too and ignore it.
+
+    Rewards outside `reward_range` are refused; with ``outside="clip"``, an option of every policy, they are moved to
+    its nearer end and counted in `clipped`. What is not finite is refused in any case. The means that a policy then
+    learns are those of clipped rewards.
     """
 
     name: ClassVar[str] = "policy"
     #: "max": told rewards; "min": told costs (see `semibandit.minimize`).
     objective: ClassVar[str] = "max"
+    #: Whether `reward_range` may have infinite ends.
+    unbounded: ClassVar[bool] = False
 
     def __init__(
-        self, matroid: Matroid, *, reward_range: tuple[float, float] = (0.0, 1.0), seed: int | None = 0
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
     ) -> None:
         if not isinstance(matroid, Matroid):
             raise ParameterError(f"matroid must be a semibandit Matroid, got {type(matroid).__name__}")
         self.matroid = matroid
         self.n_arms = matroid.n_arms
-        self.reward_range = as_range(reward_range)
+        self.reward_range = as_range(reward_range, unbounded=self.unbounded)
+        self.outside = one_of(outside, "outside", OUTSIDE)
+        self._clipped: IntArray = np.zeros(1, dtype=np.int64)
         self.seed = as_seed(seed, none_is_zero=True)
         self._t = 0
 
@@ -127,7 +143,14 @@ class Policy(Growing, ABC):
 
     @unguarded
     def update(self, arms: npt.ArrayLike, rewards: npt.ArrayLike) -> None:
-        """Count one reward for each named arm. Validates everything first; a rejected call changes nothing."""
+        """Count one reward for each named arm. Validates everything first; a rejected call changes nothing.
+
+        >>> import semibandit as sb
+        >>> policy = sb.CUCB(sb.Uniform(n_arms=3, rank=1), reward_range=(0, 500), outside="clip")
+        >>> policy.update([0, 1, 2], [135.0, 7893.0, 120.0])
+        >>> policy.means.tolist(), policy.clipped
+        ([135.0, 500.0, 120.0], 1)
+        """
         if type(arms) is not np.ndarray or arms.dtype != np.int64 or arms.ndim != 1 or not arms.flags.carray:
             arms = as_arms(arms, self.n_arms)
         if (
@@ -138,7 +161,41 @@ class Policy(Growing, ABC):
         ):
             rewards = as_rewards(rewards, len(arms))
         with self._lock:
-            self._update(arms, rewards)
+            try:
+                self._update(arms, rewards)
+            except RewardError:
+                if self.outside == "error":
+                    raise
+                self._update_clipped(arms, rewards)
+
+    def _update_clipped(self, arms: IntArray, rewards: FloatArray) -> None:
+        """`_update` with what is finite moved into the ranges of the arms. O(len(arms)) besides."""
+        arms = as_arms(arms, self.n_arms)
+        low, high = (end if len(end) == 1 else end[arms] for end in self._range_ends())
+        inside = np.where(np.isfinite(rewards), np.clip(rewards, low, high), rewards)
+        self._update(arms, inside)
+        self._clipped[0] += np.count_nonzero(inside != rewards)
+
+    def _range_ends(self) -> tuple[FloatArray, FloatArray]:
+        """Low and high ends of the range of rewards: one for all arms, or one for each."""
+        low, high = self.reward_range
+        return np.array([low]), np.array([high])
+
+    def _require_inside(self, arms: IntArray, rewards: FloatArray) -> None:
+        """Raise a `RewardError` unless rewards inside `reward_range` are inside the ranges of their arms too."""
+
+    def _update_mirrored(self, arms: IntArray, rewards: FloatArray) -> None:
+        """`_update` with costs that passed `_require_inside` and were made rewards."""
+        self._update(arms, rewards)
+
+    @property
+    def clipped(self) -> int:
+        """How many rewards were outside the range and moved to its end, which ``outside="clip"`` allows."""
+        return int(self._clipped[0])
+
+    def _about_outside(self) -> dict[str, Any]:
+        """For `describe`."""
+        return {} if self.outside == "error" else {"outside": self.outside, "clipped": self.clipped}
 
     # -- decisions whose feedback comes later ------------------------------------------------------------
 

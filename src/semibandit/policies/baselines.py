@@ -64,8 +64,15 @@ class Random(Randomness, CountingPolicy):
 
     name = "random"
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._draws = RandomBase(matroid)
         self._open()
 
@@ -108,7 +115,8 @@ class Random(Randomness, CountingPolicy):
 
     def describe(self) -> dict[str, Any]:
         how = "O(D) draws, all bases equally likely" if self._draws.pooled else "greedy over a random order"
-        return {"policy": self.name, "matroid": repr(self.matroid), "engine": "none", "why": how}
+        about = {"policy": self.name, "matroid": repr(self.matroid), "engine": "none", "why": how}
+        return {**about, **self._about_outside()}
 
     def __repr__(self) -> str:
         return f"Random({self.matroid!r}, t={self._t})"
@@ -151,9 +159,10 @@ class Greedy(ClockPolicy):
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._break_ties(ties)
         self._asked_engine = engine
         # lam stays 0, so an engine that wants the clock to rest is welcome.
@@ -240,12 +249,15 @@ class EpsilonGreedy(Randomness, Greedy):
         decay: float | None = None,
         engine: str = "auto",
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
         self.decay = None if decay is None else as_number(decay, "decay", 0.0)
         self._draws = RandomBase(matroid)
-        super().__init__(matroid, reward_range=reward_range, engine=engine, ties=ties, seed=seed)
+        super().__init__(
+            matroid, reward_range=reward_range, engine=engine, ties=ties, outside=outside, seed=seed
+        )
 
     def _make_own(self) -> Any:
         draws = self._draws.draws

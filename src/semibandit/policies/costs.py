@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_vector, explain
+from semibandit.checks import as_vector, explain, finite_ends
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
@@ -37,12 +37,18 @@ from semibandit.policies.rounds import CompiledRounds
 T = TypeVar("T", Policy, Environment)
 
 
+def mirror_at(reward_range: tuple[float, float]) -> float:
+    """A cost c is the reward ``mirror_at(reward_range) - c``: both ends together, or 0 where one is infinite. O(1)."""
+    total = reward_range[0] + reward_range[1]
+    return total if math.isfinite(total) else 0.0
+
+
 def minimize(what: T) -> T:
     """`what` for costs: a policy that looks for the cheapest base, or an environment whose draws are costs.
 
-    Costs lie in the same range (a, b) as rewards would; inside, a cost c is the reward a + b - c. A policy's `means`
-    are mean costs again; an environment's optimal base is the cheapest one, and regret is what a base costs more than
-    it. `simulate` refuses to mix the two kinds. The object given is not changed.
+    Costs lie in the same range (a, b) as rewards would; inside, a cost c is the reward a + b - c, or -c where an end is
+    infinite. A policy's `means` are mean costs again; an environment's optimal base is the cheapest one, and regret is
+    what a base costs more than it. `simulate` refuses to mix the two kinds. The object given is not changed.
     """
     if isinstance(what, (CostPolicy, CostEnvironment)):
         raise ParameterError("what: costs are minimised already")
@@ -67,10 +73,12 @@ class CostPolicy(Policy):
     """
 
     objective = "min"
+    unbounded = True
 
     def __init__(self, matroid: Matroid, policy: Policy) -> None:
-        super().__init__(matroid, reward_range=policy.reward_range, seed=policy.seed)
+        super().__init__(matroid, reward_range=policy.reward_range, outside=policy.outside, seed=policy.seed)
         self.inner = policy.clone()
+        self._clipped = self.inner._clipped
         self._lock = self.inner._lock
 
     def __getattr__(self, name: str) -> Any:
@@ -99,7 +107,7 @@ class CostPolicy(Policy):
     def prior(self) -> tuple[Any, Any] | None:
         """Mean cost and strength of the prior of the policy inside, None if it has none."""
         known = getattr(self.inner, "prior", None)
-        return None if known is None else (sum(self.reward_range) - known[0], known[1])
+        return None if known is None else (mirror_at(self.reward_range) - known[0], known[1])
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -124,12 +132,16 @@ class CostPolicy(Policy):
         )
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = self.reward_range
+        low, high = finite_ends(self.reward_range)
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
         if code:
-            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+            raise explain(code, arms, rewards, self.n_arms, (low, high))
+        self.inner._require_inside(arms, rewards)
         # Rounding may miss the end of the range by a hair.
-        self.inner._update(arms, np.clip((low + high) - rewards, low, high))
+        self.inner._update_mirrored(arms, np.clip(mirror_at(self.reward_range) - rewards, low, high))
+
+    def _range_ends(self) -> tuple[FloatArray, FloatArray]:
+        return self.inner._range_ends()
 
     def _wait(self, arms: IntArray, change: int) -> None:
         self.inner._wait(arms, change)
@@ -138,11 +150,10 @@ class CostPolicy(Policy):
         self.inner._wait_again(arms)
 
     def _scores(self, arms: IntArray) -> FloatArray:
-        low, high = self.reward_range
-        return np.asarray((low + high) - self.inner._scores(arms))
+        return np.asarray(mirror_at(self.reward_range) - self.inner._scores(arms))
 
     def _account(self, arms: IntArray, scores: FloatArray) -> Account:
-        both = sum(self.reward_range)
+        both = mirror_at(self.reward_range)
         mean, low, high, plays = self.inner._account(arms, both - scores)
         return Account(both - mean, both - high, both - low, plays)
 
@@ -187,8 +198,7 @@ class CostPolicy(Policy):
     @property
     def means(self) -> FloatArray:
         """Mean cost of each arm, NaN for an arm never seen. O(K) copy."""
-        low, high = self.reward_range
-        return np.asarray((low + high) - self.inner.means)
+        return np.asarray(mirror_at(self.reward_range) - self.inner.means)
 
     def clone(self) -> CostPolicy:
         other = CostPolicy(self.matroid, self.inner)

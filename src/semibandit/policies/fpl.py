@@ -184,9 +184,10 @@ class FPL(Randomness, CountingPolicy):
         horizon: int | None = None,
         eta: float | None = None,
         cap: int | None = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.horizon = None if horizon is None else as_whole(horizon, "horizon", 1, "rounds")
         self._asked = (
             None if eta is None else as_number(eta, "eta", 0.0, closed=False),
@@ -332,6 +333,7 @@ class FPL(Randomness, CountingPolicy):
         """What runs inside; ``resamples`` counts the draws for weights."""
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self._engine.name,
             "why": "every draw perturbs all arms",

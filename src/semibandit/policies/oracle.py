@@ -68,9 +68,10 @@ class Oracle(CountingPolicy):
         means: Any = None,
         reward_range: Any = (0.0, 1.0),
         engine: str = "auto",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         if means is None:
             raise ParameterError(f"means must be given, {self.n_arms} numbers: Oracle plays their best base")
         self._known: FloatArray = as_per_arm(means, "means", self.n_arms)
@@ -120,6 +121,7 @@ class Oracle(CountingPolicy):
     def describe(self) -> dict[str, Any]:
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self._engine.name,
             "why": self._why,

@@ -45,8 +45,15 @@ class RecordPolicy(Policy):
     _first: FloatArray = np.zeros(0)
     _tie_rng: Words
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.records = new_records(self.n_arms)
 
     def _believe(self, prior: Any) -> None:
@@ -196,7 +203,8 @@ class RecordPolicy(Policy):
         self._write_unseen(ids)
 
     def _arguments(self) -> dict[str, Any]:
-        return {"reward_range": self.reward_range, "seed": self.seed}
+        moved = {} if self.outside == "error" else {"outside": self.outside}
+        return {"reward_range": self.reward_range, **moved, "seed": self.seed}
 
     def _grown_arguments(self, n_arms: int) -> dict[str, Any]:
         arguments = self._arguments()
@@ -208,7 +216,8 @@ class RecordPolicy(Policy):
 
     def _state(self) -> dict[str, Any]:
         ties = {"first": self._first, "tie_rng": self._tie_rng} if self._first.size else {}
-        return {"t": self._t, "records": flat(self.records), **ties}
+        moved = {} if self.outside == "error" else {"clipped": self.clipped}
+        return {"t": self._t, "records": flat(self.records), **ties, **moved}
 
     def _grown_state(self, old: Self) -> dict[str, Any]:
         state = super()._grown_state(old)
@@ -223,6 +232,7 @@ class RecordPolicy(Policy):
         known = array_of(state, "records", np.float64, 4 * self.n_arms)
         if np.isnan(known).any() or (known[COUNT::4] < 0.0).any() or not np.isfinite(known[TOTAL::4]).all():
             raise FileError("the records hold what no arm can have")
+        clipped = 0 if self.outside == "error" else whole_of(state, "clipped")
         flat(self.records)[:] = known
         if self._first.size:
             first = array_of(state, "first", np.float64, self.n_arms)
@@ -231,4 +241,5 @@ class RecordPolicy(Policy):
             self._first[:] = first
             self._tie_rng[:] = array_of(state, "tie_rng", np.uint64, 1)
             self._spread_prior()
+        self._clipped[0] = clipped
         self._t = whole_of(state, "t")

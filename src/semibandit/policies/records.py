@@ -157,6 +157,7 @@ class EnginePolicy(RecordPolicy):
     def describe(self) -> dict[str, Any]:
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self.engine,
             "why": self._why,
@@ -229,8 +230,15 @@ class ClockPolicy(EnginePolicy):
 class CountingPolicy(RecordPolicy):
     """A policy that finds its bases without an engine over its records, and keeps account of deleted arms itself."""
 
-    def __init__(self, matroid: Matroid, *, reward_range: Any = (0.0, 1.0), seed: int | None = 0) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+    def __init__(
+        self,
+        matroid: Matroid,
+        *,
+        reward_range: Any = (0.0, 1.0),
+        outside: str = "error",
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._presence = Presence(self.n_arms)
 
     @property

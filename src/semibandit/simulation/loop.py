@@ -8,6 +8,7 @@ from semibandit.environments.draw import draw_many
 from semibandit.policies.rounds import ASK, policy_select, policy_update
 
 REGRET, REWARD = 0, 1
+MOVED, STRICT = 0, 1
 SELECT, DRAW, UPDATE = 0, 1, 2
 
 # Rewards are drawn for so many arms at a time, whose parameters are asked for just before where there are many arms.
@@ -38,13 +39,33 @@ def draw_ahead(env, means, arms, t, rewards, many):
     return value, reward
 
 
+@inline_kernel
+def move_inside(bounds, arms, rewards):
+    """Move rewards that are outside the ranges of their arms to the nearer end; how many were. O(len(arms)).
+
+    `bounds`: the low ends and then the high ones, one for all arms or one for each.
+    """
+    m = bounds.shape[0] // 2
+    moved = 0
+    for j in range(arms.shape[0]):
+        at = arms[j] if m > 1 else 0
+        inside = min(max(rewards[j], bounds[at]), bounds[m + at])
+        moved += inside != rewards[j]
+        rewards[j] = inside
+    return moved
+
+
 @kernel
-def run_rounds(own, engine, env, means, optimal, mirror, t, n_rounds, out, rewards, totals, ticks, log):
+def run_rounds(
+    own, engine, env, means, optimal, mirror, bounds, outside, t, n_rounds, out, rewards, totals, ticks, log
+):
     """Play rounds t + 1 .. t + n_rounds, fewer if the policy must be asked before. Returns the last round played.
 
     `mirror`: (sum of the ends of the range, low end, high end) if the policy is told costs, else empty; a cost c is the
-    reward ``low + high - c``. Changes the policy, its engine, the environment's counters, `totals` (cumulative
-    regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of arms a round, if it has rows).
+    reward ``low + high - c``. `bounds`: as `move_inside`, empty if all draws are inside; `outside` counts what was
+    moved, or, if strict, the draws for which the rounds end before anything is learnt from them. Changes the policy,
+    its engine, the environment's counters, `totals` (cumulative regret and reward), `ticks` (cycles in select, draw,
+    update) and `log` (one row of arms a round, if it has rows).
     """
     many = engine.recs.shape[0] > _MANY
     start = cycles()
@@ -59,6 +80,10 @@ def run_rounds(own, engine, env, means, optimal, mirror, t, n_rounds, out, rewar
             for j in range(n):
                 log[i, j] = out[j]
         lost = optimal - value
+        if bounds.shape[0] > 0:
+            outside[MOVED] += move_inside(bounds, out[:n], rewards)
+            if outside[STRICT] and outside[MOVED]:
+                break
         if mirror.shape[0] > 0:
             lost = -lost
             for j in range(n):

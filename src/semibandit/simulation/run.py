@@ -13,10 +13,11 @@ from semibandit.arms import IntArray
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.environments import Environment
 from semibandit.environments.base import EnvironmentState
-from semibandit.errors import ParameterError
+from semibandit.errors import ParameterError, RewardError
 from semibandit.policies.base import Policy
+from semibandit.policies.costs import mirror_at
 from semibandit.policies.rounds import CompiledRounds
-from semibandit.simulation.loop import REGRET, REWARD, SELECT, UPDATE, run_rounds
+from semibandit.simulation.loop import MOVED, REGRET, REWARD, SELECT, STRICT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
 
 PATHS = ("auto", "compiled", "stepwise")
@@ -139,9 +140,10 @@ def _check_run(
             f"{other} is about costs and {one} about rewards: take semibandit.minimize({one})"
         )
     (low, high), (env_low, env_high) = policy.reward_range, env.reward_range
-    if env_low < low or env_high > high:
+    if policy.outside == "error" and (env_low < low or env_high > high):
         raise ParameterError(
-            f"env draws rewards in ({env_low}, {env_high}), outside the policy's reward_range = ({low}, {high})"
+            f"env draws rewards in ({env_low}, {env_high}), outside the policy's reward_range = ({low}, {high}); "
+            f"a policy with outside='clip' would take them"
         )
 
 
@@ -161,7 +163,13 @@ class CompiledRun:
         low, high = policy.reward_range
         self.totals, self.ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
         self._world = world, make_handle(world)
-        self._mirror = np.array([low + high, low, high] if policy.objective == "min" else [])
+        ends = [mirror_at(policy.reward_range), low, high]
+        self._mirror = np.array(ends if policy.objective == "min" else [])
+        lows, highs = policy._range_ends()
+        inside = lows.max() <= env.reward_range[0] and env.reward_range[1] <= highs.min()
+        self._bounds = np.array([]) if inside else np.concatenate((lows, highs))
+        self._outside = np.zeros(2, dtype=np.int64)
+        self._outside[STRICT] = policy.outside == "error"
         self._out, self._rewards = np.zeros(rank, dtype=np.int64), np.zeros(rank)
         self._no_log = np.zeros((0, rank), dtype=np.int64)
         self._rounds: CompiledRounds | None = None
@@ -178,6 +186,16 @@ class CompiledRun:
         """Play `n` rounds; rows of `log`, if there are any, become the arms played. Other threads wait."""
         with self.policy._lock, self.env._lock:
             self._play(n, log)
+
+    def _settle_outside(self, t: int) -> None:
+        """Let the policy count the rewards that were moved into their ranges, or refuse the one of round t."""
+        moved, self._outside[MOVED] = int(self._outside[MOVED]), 0
+        if moved and self._outside[STRICT]:
+            raise RewardError(
+                f"env drew a reward outside the range of its arm in round {t}: "
+                f"give the policy wider ranges, or outside='clip'"
+            )
+        self.policy._clipped[0] += moved
 
     def _play(self, n: int, log: IntArray | None) -> None:
         policy, log = self.policy, self._no_log if log is None else log
@@ -197,6 +215,8 @@ class CompiledRun:
                         self.env.means,
                         self.env.optimal_value,
                         self._mirror,
+                        self._bounds,
+                        self._outside,
                         t,
                         part,
                         self._out,
@@ -210,6 +230,7 @@ class CompiledRun:
             )
             policy._played_until(t + played)
             self.env._played_until(t + played)
+            self._settle_outside(t + played)
             done += played
             stuck = 0 if played else stuck + 1
             if done >= n:

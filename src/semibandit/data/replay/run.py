@@ -202,7 +202,7 @@ class _Target:
             if policy.n_arms != self._n_arms:
                 raise ParameterError(f"policy has {policy.n_arms} arms, the log's matroid {self._n_arms}")
             low, high = policy.reward_range
-            if learn and (log.rewards.min() < low or log.rewards.max() > high):
+            if learn and policy.outside == "error" and (log.rewards.min() < low or log.rewards.max() > high):
                 raise ParameterError(
                     f"the log's rewards are in [{log.rewards.min():g}, {log.rewards.max():g}], outside the policy's "
                     f"reward_range ({low:g}, {high:g}): make it with the range of the log"

@@ -79,6 +79,9 @@ class CUCB(ClockPolicy):
     ties
         ``"id"``: of arms never seen the smaller id comes first. ``"random"``: they come in a random order that follows
         from `seed`, at no cost in a round (`policies.ties`).
+    outside
+        ``"error"``: rewards outside the range are refused. ``"clip"``: they are moved to its nearer end and counted
+        (`clipped`); what is learnt are the means of clipped rewards.
     seed
         Of random ties; CUCB draws nothing else.
 
@@ -115,9 +118,10 @@ class CUCB(ClockPolicy):
         clip: bool = False,
         prior: Any = None,
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         clip = as_flag(clip, "clip")
         kind = index_kind(index, clip)
         self._believe(prior)

@@ -174,6 +174,7 @@ class DiscountedCUCB(ForgettingPolicy):
         engine: str = "auto",
         step: float = 0.01,
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -184,6 +185,7 @@ class DiscountedCUCB(ForgettingPolicy):
             engine=engine,
             step=step,
             ties=ties,
+            outside=outside,
             seed=seed,
         )
         self.discount = as_number(discount, "discount", 0.0, 1.0, closed=False)

@@ -122,9 +122,10 @@ class FasterCUCB(ClockPolicy):
         method: str = "lazy",
         engine: str = "auto",
         alpha_lb: float | None = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.horizon = as_whole(horizon, "horizon", 3, "so that epsilon = 1 / log^m T is below 1")
         self.m = as_whole(m, "m", 1, "the precision is 1 / log^m T")
         low, high = self.reward_range

@@ -31,9 +31,10 @@ class ForgettingPolicy(EnginePolicy):
         engine: str,
         step: float,
         ties: str,
+        outside: str,
         seed: int | None,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._break_ties(ties)
         self.exploration = as_number(exploration, "exploration", 0.0)
         self.step = as_number(step, "step", 0.0, 1.0, closed=False)

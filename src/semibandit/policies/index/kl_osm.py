@@ -77,9 +77,10 @@ class KLOSM(EnginePolicy):
         step: float = 0.01,
         prior: Any = None,
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self._believe(prior)
         self._break_ties(ties)
         self.loglog = as_number(loglog, "loglog", 0.0)

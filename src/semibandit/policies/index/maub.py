@@ -192,9 +192,10 @@ class MAUB(CountingPolicy):
         reward_range: Any = (0.0, 1.0),
         index: str = "kl",
         leader_every: int | None = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.index = one_of(index, "index", INDICES)
         every = matroid.rank + 1 if leader_every is None else leader_every
         self.leader_every = as_whole(every, "leader_every", 2, "rounds of a reign")
@@ -351,6 +352,7 @@ class MAUB(CountingPolicy):
         """
         return {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": "circuits",
             "why": "exchanges of the leader are kept until it changes",

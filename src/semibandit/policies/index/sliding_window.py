@@ -170,6 +170,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
         engine: str = "auto",
         step: float = 0.01,
         ties: str = "id",
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
         super().__init__(
@@ -180,6 +181,7 @@ class SlidingWindowCUCB(ForgettingPolicy):
             engine=engine,
             step=step,
             ties=ties,
+            outside=outside,
             seed=seed,
         )
         self.window = as_whole(window, "window", 1, "the rounds whose feedback counts")

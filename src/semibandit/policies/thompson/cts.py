@@ -111,9 +111,10 @@ class CTS(Randomness, CountingPolicy):
         sigma: float | None = None,
         sampler: str = "auto",
         prior: Any = None,
+        outside: str = "error",
         seed: int | None = 0,
     ) -> None:
-        super().__init__(matroid, reward_range=reward_range, seed=seed)
+        super().__init__(matroid, reward_range=reward_range, outside=outside, seed=seed)
         self.posterior = one_of(posterior, "posterior", POSTERIORS)
         if sigma is not None and posterior == "beta":
             raise ParameterError("sigma is for posterior = 'gaussian'; the Beta posterior has none")
@@ -373,6 +374,7 @@ class CTS(Randomness, CountingPolicy):
         arrays: list[Any] = [self.records, self._arm]
         about: dict[str, Any] = {
             "policy": self.name,
+            **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self.sampler,
             "why": self._why,

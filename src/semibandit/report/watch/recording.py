@@ -10,6 +10,7 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA
 from semibandit.engines.base import Engine
 from semibandit.errors import ParameterError
+from semibandit.policies.costs import mirror_at
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
@@ -111,5 +112,5 @@ def _index(policy: Policy) -> list[float | None]:
         return [None] * policy.n_arms
     weights = engine._recs[:, ALPHA] + engine.lam * engine._recs[:, BETA]
     if policy.objective == "min":
-        weights = sum(policy.reward_range) - weights
+        weights = mirror_at(policy.reward_range) - weights
     return [float(weight) if np.isfinite(weight) else None for weight in weights]
