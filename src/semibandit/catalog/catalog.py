@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog.arms import Arms
 from semibandit.catalog.files import restore, save
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, kind_from_matroid
 from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
-from semibandit.checks import as_rewards, as_whole
-from semibandit.errors import ArmError, ParameterError, RewardError
+from semibandit.catalog.rounds import LabelledRounds
+from semibandit.checks import as_whole
+from semibandit.errors import ArmError, ParameterError
 from semibandit.locking import new_lock
 from semibandit.matroids import Matroid, Transversal
 from semibandit.policies import CUCB
@@ -24,7 +24,7 @@ from semibandit.text import number, table
 Maker = Callable[..., Policy]
 
 
-class Catalog:
+class Catalog(LabelledRounds):
     """A policy whose arms are labels of your own, which come and expire while it runs.
 
     Made by `uniform`, `partition`, `graphic`, `transversal` or `from_matroid`, or read from a file by `load`. A label
@@ -39,8 +39,8 @@ class Catalog:
         For how many arms there is room at the start; it grows by itself. With ``clock="auto"`` of a policy it also says
         how large an instance the clock is chosen for.
     remember
-        How many expired labels are remembered. Feedback for one of them is dropped and counted; for a label that never
-        was, or expired longer ago than that, it is an error.
+        How many expired labels are remembered. `update` for one of them is dropped and counted; for a label that never
+        was, or expired longer ago than that, it is an error. Decisions know their labels without that.
     metadata
         Anything that JSON can hold, saved in the same file; afterwards in `metadata`.
     **options
@@ -64,16 +64,17 @@ class Catalog:
     >>> page.add("vote", "news")
     >>> page.add("derby", "sport")
     >>> page.add("final", "sport")
-    >>> shown = page.decide()
-    >>> sorted(shown)
-    ['derby', 'vote']
-    >>> page.learn(shown, [1.0, 0.0])
+    >>> first = page.decide()
+    >>> first.labels
+    ['vote', 'derby']
     >>> page.expire("derby")
-    >>> sorted(page.decide())
-    ['final', 'vote']
-    >>> page.learn(["derby"], [1.0])  # too late: dropped and counted
-    >>> page.describe()["dropped"]
-    1
+    >>> second = page.decide()
+    >>> second.labels
+    ['vote', 'final']
+    >>> page.learn(second, {"vote": 1.0, "final": 0.0})
+    >>> page.learn(first, [1.0, 0.0])  # too late for "derby": dropped and counted
+    >>> page.waiting, page.describe()["dropped"]
+    (0, 1)
     """
 
     def __init__(
@@ -186,11 +187,6 @@ class Catalog:
             while len(self._expired) > self._remember:
                 del self._expired[next(iter(self._expired))]
 
-    def _stranger(self, label: Any, place: str = "label") -> ArmError:
-        if is_hashable(label) and label in self._expired:
-            return ArmError(f"{place} {label!r} has expired")
-        return ArmError(f"{place} {label!r} is not known: add it first")
-
     def attribute(self, label: Any) -> Any:
         """What was told of a label: its category, ends or tasks. O(1)."""
         with self._lock:
@@ -209,75 +205,6 @@ class Catalog:
     def __iter__(self) -> Iterator[Any]:
         with self._lock:
             return iter([*self._arms.ids.id_of, *self._arms.ids.waiting])
-
-    # -- rounds ------------------------------------------------------------------------------------------
-
-    def decide(self, exclude: Any = None) -> list[Any]:
-        """The labels to play now; avoids those in `exclude` for this call. Cost of the policy's `select`.
-
-        Fewer than usual, or none, if there are not enough labels. Expired labels in `exclude` change nothing.
-        """
-        with self._lock:
-            if exclude is None:
-                arms = self._arms.settle().select()
-            else:
-                without, _ = self._arms_of(label_list(exclude, "exclude"), "exclude")
-                arms = self._arms.policy.select(exclude=without)
-            label_of = self._arms.ids.label_of
-            return [label_of[arm] for arm in arms.tolist()]
-
-    def learn(self, labels: Any, rewards: Any) -> None:
-        """Count one reward for each label. Feedback may come late, in parts, or never; labels may be repeated.
-
-        Feedback for a label that has expired is dropped and counted (``describe()["dropped"]``). A refused call changes
-        nothing. Cost of the policy's `update`.
-
-        Raises
-        ------
-        ArmError
-            For a label that never was, or expired before the last `remember` ones.
-        RewardError
-            When a reward is no number in the range, or the number of rewards is wrong.
-        """
-        given = label_list(labels)
-        values = as_rewards(rewards, len(given))
-        with self._lock:
-            arms, alive = self._arms_of(given, "labels")
-            self._check_rewards(given, values)
-            if arms.size:
-                self._arms.policy.update(arms, values[alive])
-            self._n_dropped += len(given) - arms.size
-
-    select = decide
-    update = learn
-
-    def _arms_of(self, labels: list[Any], name: str) -> tuple[IntArray, IntArray]:
-        """The arms of those labels that are there, and their places in the list; strangers are an error."""
-        self._arms.settle()
-        arms, places = [], []
-        for place, label in enumerate(labels):
-            arm = self._arms.ids.id_of.get(label) if is_hashable(label) else None
-            if arm is not None:
-                arms.append(arm)
-                places.append(place)
-            elif not is_hashable(label) or label not in self._expired:
-                raise self._stranger(label, f"{name}[{place}] =")
-        return np.array(arms, dtype=np.int64), np.array(places, dtype=np.int64)
-
-    def _all_arms_of(self, labels: list[Any]) -> IntArray:
-        """The arms of labels that must all be there."""
-        arms, _ = self._arms_of(labels, "labels")
-        if arms.size < len(labels):
-            raise self._stranger(next(label for label in labels if label not in self._arms.ids))
-        return arms
-
-    def _check_rewards(self, labels: list[Any], values: FloatArray) -> None:
-        low, high = self._arms.policy.reward_range
-        bad = np.flatnonzero(~((values >= low) & (values <= high)))
-        if bad.size:
-            at = int(bad[0])
-            what = f"rewards[{at}] = {values[at]} for {labels[at]!r}"
-            raise RewardError(f"{what} is outside reward_range = ({low}, {high})")
 
     # -- what is known -----------------------------------------------------------------------------------
 
@@ -336,8 +263,8 @@ class Catalog:
     def describe(self) -> dict[str, Any]:
         """What runs inside, and the account of labels.
 
-        ``labels`` that are there, ``capacity`` arms for them, ``expired`` labels so far, ``dropped`` rewards that came
-        for expired ones, and how often the arms were divided anew (``grown``).
+        ``labels`` that are there, ``capacity`` arms for them, ``waiting`` decisions, ``expired`` labels so far,
+        ``dropped`` rewards that came for expired ones, and how often the arms were divided anew (``grown``).
         """
         with self._lock:
             return {
@@ -345,6 +272,7 @@ class Catalog:
                 "kind": self._arms.kind.name,
                 "labels": len(self._arms.ids),
                 "capacity": self._arms.ids.type_of.size,
+                "waiting": len(self._arms.plays),
                 "expired": self._n_expired,
                 "dropped": self._n_dropped,
                 "grown": self._arms.grown,
@@ -353,7 +281,7 @@ class Catalog:
     # -- files -------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write labels, policy and metadata to one file, which `load` goes on from exactly. O(K).
+        """Write labels, decisions that wait, policy and metadata to one file, which `load` goes on from exactly. O(K).
 
         The format is that of saved policies (`semibandit.policies.files`): no pickle, a checksum, and an existing file
         is replaced in one step, so there is a whole one at every moment. Others wait only while the content is copied.
@@ -372,8 +300,8 @@ class Catalog:
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "page.semibandit"
         >>> page.save(path)
         >>> again = sb.Catalog.load(path)
-        >>> again.metadata["site"], again.decide() == page.decide()
-        ('north', True)
+        >>> again.metadata["site"], again.decide().labels
+        ('north', ['a', ('b', 1)])
         """
         save(self, path)
 

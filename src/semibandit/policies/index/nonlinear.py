@@ -323,6 +323,7 @@ class NonlinearIndex:
     def __init__(self, kind: int, n_arms: int, reward_range: tuple[float, float], clock: FloatArray) -> None:
         # A staircase, or a schedule of the user's, writes all indices at once.
         n_bounds = n_arms if clock[ETA] <= 0.0 else 0
+        self._n_arms = n_arms
         self.own = IndexRounds(
             kind=kind,
             low=reward_range[0],
@@ -364,6 +365,8 @@ class NonlinearIndex:
 
     def copy_from(self, other: NonlinearIndex) -> None:
         """Take over what `other` knows of the arms it has; all weights are written anew."""
+        if other.own.waiting.size:
+            self.own = self.own._replace(waiting=room_for(other.own.waiting, self._n_arms))
         self.own.squares[: len(other.own.squares)] = other.own.squares
         self.own.now[:] = other.own.now
         self.own.meta[WRITTEN] = other.own.meta[WRITTEN]
