@@ -123,7 +123,9 @@ class Arms:
             alive = [arm for arm in play.arms if arm != GONE]
             assert self.policy._decisions.arms_of(number)[1].tolist() == alive
             assert all(
-                self.ids.label_of[a] == label for a, label in zip(play.arms, play.labels, strict=True) if a >= 0
+                self.ids.label_of[a] == label
+                for a, label in zip(play.arms, play.labels, strict=True)
+                if a >= 0
             )
         policy = getattr(self.policy, "inner", self.policy)
         assert policy.matroid == self.kind.matroid(self.ids.types, self.ids.type_of)

@@ -1,7 +1,7 @@
 """A catalog in a file: labels, types, metadata and the policy, in the format of `semibandit.policies.files`.
 
-The JSON text holds the kind of arms, the labels, those of decisions that wait, and the metadata; the arrays are the type
-of each arm, the arms of labels and of decisions, and the file of the policy itself, byte by byte.
+The JSON text holds the kind of arms, the labels, those of decisions that wait, and the metadata; the arrays are the
+type of each arm, the arms of labels and of decisions, and the file of the policy itself, byte by byte.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
             "expired": catalog._n_expired,
             "dropped": catalog._n_dropped,
             "grown": catalog._arms.grown,
-            "decisions": [[number, [pack(label) for label in play.labels]] for number, play in catalog._arms.plays],
+            "decisions": [
+                [number, [pack(label) for label in play.labels]] for number, play in catalog._arms.plays
+            ],
             "metadata": metadata,
         },
     }
