@@ -241,5 +241,5 @@ def test_growing_keeps_what_waits(make):
     assert late.select().tolist() == prompt.select().tolist() == [6, 7]
     for policy in (late, prompt):
         policy.update([6, 7], [0.0, 0.0])
-    assert late.select().tolist() == prompt.select().tolist()
-    assert late.scores(range(8)).tolist() == prompt.scores(range(8)).tolist()
+    one, other = late.decide(), prompt.decide()
+    assert one.arms.tolist() == other.arms.tolist() and one.scores.tolist() == other.scores.tolist()
