@@ -192,6 +192,25 @@ def test_what_waits_is_saved(kind, tmp_path):
         assert again.decide().labels == page.decide().labels
 
 
+def test_what_was_decided_after_the_last_save_is_refused_after_a_restart(tmp_path):
+    """Killed and restarted from a minute ago: clicks of the pages in between are nobody else's."""
+    page = shelf()
+    known = page.decide()
+    page.save(tmp_path / "page")
+    lost = page.decide()
+    again = sb.Catalog.load(tmp_path / "page")
+    new = again.decide(count=3)
+    for decision in new:
+        with pytest.raises(ArmError, match="waits for no feedback"):
+            again.learn(lost, [1.0, 1.0])
+        again.learn(decision, {})
+    again.learn(known, [1.0, 0.0])
+    assert again.waiting == 0 and sum(counts(again).values()) == 2
+    again.decide()
+    again.save(tmp_path / "page")
+    assert sb.Catalog.load(tmp_path / "page").waiting == 1
+
+
 def test_files_whose_decisions_contradict_the_policy_are_refused(tmp_path):
     page, path = shelf(), tmp_path / "page"
     page.decide(count=2)

@@ -309,6 +309,9 @@ class Catalog(LabelledRounds):
     def load(cls, path: Any) -> Catalog:
         """The catalog in the file `path`, which goes on exactly as the one that was saved. O(K).
 
+        Decisions that waited wait again. New ones get ids from a range of their own, drawn at random, so that feedback
+        for a page shown after the file was written is refused (`ArmError`) and not taken for that of another page.
+
         Raises
         ------
         FileError

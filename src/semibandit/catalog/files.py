@@ -7,6 +7,7 @@ type of each arm, the arms of labels and of decisions, and the file of the polic
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Stands where files of policies have the name of a class, so that `semibandit.load` says what to do.
 _TITLE = "Catalog (to be read by semibandit.Catalog.load)"
+#: Decisions are numbered in ranges of 2^24, a new one for each time that a catalog is loaded.
+_RANGE = 24
 
 
 def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
@@ -135,3 +138,6 @@ def _restore_plays(arms: Arms, decisions: Any, played: list[int]) -> None:
         arms.plays.add(number, labels, mine)
     if at != len(played):
         raise FileError("the decisions that wait make no sense")
+    # Decisions made after the file was written have numbers that it does not know of.
+    book = arms.policy._decisions
+    book._next = ((book._next >> _RANGE) + 1 + secrets.randbelow(1 << 20)) << _RANGE
