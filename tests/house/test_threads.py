@@ -158,6 +158,8 @@ def test_threads_churn_arms_while_others_decide(name, kind):
             if "grow" in can and i % 8 == 3:
                 policy.grow(policy.matroid)
 
+    decide_and_learn(policy, 5, 0)  # kernels that are still to be compiled are not waited for by threads
+    churn([1, 2])
     together(
         lambda: decide_and_learn(policy, rounds, 1),
         lambda: decide_and_learn(policy, rounds, 2),
