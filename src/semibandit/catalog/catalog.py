@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Catalog(LabelledRounds):
     are decided by arm ids, which a catalog hands out as it likes.
 
     Cost: `add` and `expire` O(1), and the policy's delete, reset and insert, O(log K) each for uniform matroids and
-    categories. Room is made by growing in O(K): O(1) amortised an arm if all categories grow alike, O(number of
+    categories. Room is made by growing in O(K): O(1) amortised per arm if all categories grow alike, O(number of
     categories) at worst. A link between places that were not linked, or a worker with another set of tasks than all
     before, needs a new division each time: O(K) for all those that came between two decisions.
 
@@ -124,7 +125,7 @@ class Catalog(LabelledRounds):
         return cls(Links(), policy, **options)
 
     @classmethod
-    def transversal(cls, tasks: Any, policy: Maker = CUCB, **options: Any) -> Catalog:
+    def transversal(cls, tasks: Iterable[Hashable], policy: Maker = CUCB, **options: Any) -> Catalog:
         """Labels that can be matched to tasks all at once; ``add(label, [task, ...])``. See `matching`."""
         return cls(Workers(tasks), policy, **options)
 
@@ -151,7 +152,7 @@ class Catalog(LabelledRounds):
 
     # -- labels ------------------------------------------------------------------------------------------
 
-    def add(self, label: Any, attribute: Any = None) -> None:
+    def add(self, label: Hashable, attribute: Hashable | Iterable[Hashable] = None) -> None:
         """A new label, with what its kind wants to know: category, two ends, tasks, or nothing. O(1), see the class.
 
         A label that expired may be added again, and starts anew.
@@ -170,7 +171,7 @@ class Catalog(LabelledRounds):
             self._arms.add(label, self._arms.kind.type_of(label, attribute))
             self._expired.pop(label, None)
 
-    def expire(self, label: Any) -> None:
+    def expire(self, label: Hashable) -> None:
         """Take a label out for good: what is known of it is forgotten, its arm serves another one. O(1), see the class.
 
         Raises
@@ -187,7 +188,7 @@ class Catalog(LabelledRounds):
             while len(self._expired) > self._remember:
                 del self._expired[next(iter(self._expired))]
 
-    def attribute(self, label: Any) -> Any:
+    def attribute(self, label: Hashable) -> Any:
         """What was told of a label: its category, ends or tasks. O(1)."""
         with self._lock:
             if not is_hashable(label) or label not in self._arms.ids:
@@ -198,7 +199,7 @@ class Catalog(LabelledRounds):
         with self._lock:
             return len(self._arms.ids)
 
-    def __contains__(self, label: Any) -> bool:
+    def __contains__(self, label: object) -> bool:
         with self._lock:
             return is_hashable(label) and label in self._arms.ids
 
@@ -215,7 +216,7 @@ class Catalog(LabelledRounds):
             self._arms.settle()
             return self._arms.policy
 
-    def rows(self, labels: Any = None) -> list[dict[str, Any]]:
+    def rows(self, labels: Iterable[Hashable] | None = None) -> list[dict[str, Any]]:
         """What is known of these labels, or of all: label, attribute, number of rewards and their mean. O(K)."""
         with self._lock:
             wanted = list(self) if labels is None else label_list(labels)
@@ -226,7 +227,7 @@ class Catalog(LabelledRounds):
                 for label, count, mean in zip(wanted, counts, means, strict=True)
             ]
 
-    def table(self, labels: Any = None) -> str:
+    def table(self, labels: Iterable[Hashable] | None = None) -> str:
         """`rows` as a table to print; links that are called by their ends are told once. O(K)."""
         told = [(text_of(row["label"]), text_of(row["attribute"]), row) for row in self.rows(labels)]
         heading = self._arms.kind.heading
@@ -238,7 +239,7 @@ class Catalog(LabelledRounds):
         header = ["label", *([heading] if both else []), "count", "mean"]
         return table(header, lines, left=len(header) - 2)
 
-    def matching(self, labels: Any) -> dict[Any, Any]:
+    def matching(self, labels: Iterable[Hashable]) -> dict[Any, Any]:
         """Who does what: a task of its own for each of `labels`. For catalogs of tasks; cost as `Transversal.matching`.
 
         >>> import semibandit as sb
@@ -280,7 +281,7 @@ class Catalog(LabelledRounds):
 
     # -- files -------------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write labels, decisions that wait, policy and metadata to one file, which `load` goes on from exactly. O(K).
 
         The format is that of saved policies (`semibandit.policies.files`): no pickle, a checksum, and an existing file
@@ -306,7 +307,7 @@ class Catalog(LabelledRounds):
         save(self, path)
 
     @classmethod
-    def load(cls, path: Any) -> Catalog:
+    def load(cls, path: str | Path) -> Catalog:
         """The catalog in the file `path`, which goes on exactly as the one that was saved. O(K).
 
         Decisions that waited wait again. New ones get ids from a range of their own, drawn at random, so that feedback

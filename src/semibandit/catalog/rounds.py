@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog.arms import Arms
@@ -26,13 +27,15 @@ class LabelledRounds:
     # -- decisions whose feedback comes later ------------------------------------------------------------
 
     @overload
-    def decide(self, *, exclude: Any = None, count: None = None) -> LabelledDecision: ...
+    def decide(
+        self, *, exclude: Iterable[Hashable] | None = None, count: None = None
+    ) -> LabelledDecision: ...
 
     @overload
-    def decide(self, *, exclude: Any = None, count: int) -> list[LabelledDecision]: ...
+    def decide(self, *, exclude: Iterable[Hashable] | None = None, count: int) -> list[LabelledDecision]: ...
 
     def decide(
-        self, *, exclude: Any = None, count: int | None = None
+        self, *, exclude: Iterable[Hashable] | None = None, count: int | None = None
     ) -> LabelledDecision | list[LabelledDecision]:
         """The labels to play now, as a decision to hand to `learn` with their rewards: now, late, or never (`drop`).
 
@@ -59,7 +62,7 @@ class LabelledRounds:
             made = [self._arms.decide(without) for _ in range(times)]
         return made[0] if count is None else made
 
-    def learn(self, decision: LabelledDecision | int, rewards: Any) -> None:
+    def learn(self, decision: LabelledDecision | int, rewards: npt.ArrayLike | Mapping[Any, float]) -> None:
         """Count the rewards of a decision, given itself or its id, and end its waiting. O(D) besides the update.
 
         `rewards`: one for each of its labels in their order, or a dictionary of rewards by label; of labels that are
@@ -105,7 +108,7 @@ class LabelledRounds:
 
     # -- feedback by label alone -------------------------------------------------------------------------
 
-    def select(self, exclude: Any = None) -> list[Any]:
+    def select(self, exclude: Iterable[Hashable] | None = None) -> list[Any]:
         """The labels to play now, for whoever keeps them until `update`. As `decide`, but nothing waits."""
         with self._lock:
             if exclude is None:
@@ -115,7 +118,7 @@ class LabelledRounds:
                 arms = self._arms.policy.select(exclude=without)
             return self._arms.labels(arms)
 
-    def update(self, labels: Any, rewards: Any) -> None:
+    def update(self, labels: Iterable[Hashable], rewards: npt.ArrayLike) -> None:
         """Count one reward for each label, whoever chose it. Labels may be repeated.
 
         Feedback for a label that has expired is dropped and counted (``describe()["dropped"]``); for one that expired

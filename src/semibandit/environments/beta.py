@@ -18,7 +18,7 @@ _SMALLEST, _LARGEST = 1e-6, 1e12
 
 
 class Beta(CompiledEnvironment):
-    """Beta(c m, c (1 - m)) rewards scaled to the range; m is an arm's mean within it. Expected O(1) a draw.
+    """Beta(c m, c (1 - m)) rewards scaled to the range; m is an arm's mean within it. Expected O(1) per draw.
 
     `concentration` c (one number, or one per arm) sets the noise: the variance is m (1 - m) / (c + 1). A
     mean at an end of the range makes that arm's reward constant.

@@ -19,7 +19,7 @@ _SLACK = 1e-12
 
 
 class UniformNoise(CompiledEnvironment):
-    """Rewards uniform in [mean - width / 2, mean + width / 2], which must lie inside the range. O(1) a draw.
+    """Rewards uniform in [mean - width / 2, mean + width / 2], which must lie inside the range. O(1) per draw.
 
     `width` is one number, or one per arm; width 0 makes rewards constant.
 

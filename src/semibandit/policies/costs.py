@@ -53,7 +53,7 @@ def minimize(what: T) -> T:
 
 
 class CostPolicy(Policy):
-    """A policy that is told costs; made by `minimize`. O(D) a round besides the policy inside."""
+    """A policy that is told costs; made by `minimize`. O(D) per round besides the policy inside."""
 
     objective = "min"
 
@@ -148,7 +148,7 @@ class CostPolicy(Policy):
 
 
 class CostEnvironment(Environment):
-    """An environment whose draws are costs; made by `minimize`. O(D) a draw."""
+    """An environment whose draws are costs; made by `minimize`. O(D) per draw."""
 
     objective = "min"
 

@@ -15,8 +15,8 @@ HEADER = ("estimator", "value per round", "95 % interval", "+-", "eff. rounds")
 
 
 class Estimate(NamedTuple):
-    """One estimate of the reward per round: its 95 % interval (`low`, `high`), the standard error, and how many rounds of
-    its own it is worth, (sum of weights)^2 / (sum of squared weights)."""
+    """One estimate of the reward per round: its 95 % interval (`low`, `high`), the standard error, and how many rounds
+    of its own it is worth, (sum of weights)^2 / (sum of squared weights)."""
 
     estimator: str
     value: float
