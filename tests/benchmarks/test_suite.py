@@ -111,7 +111,7 @@ def test_scaling_has_lines_with_exponents() -> None:
     auto = next(line for line in lines if line["name"] == "auto" and line["way"] == "compiled")
     assert auto["arms"] == [10, 100, 400] and auto["exponent"] is not None and auto["ours"]
     assert any("exponent" in figure["figure"] for figure in result["figures"])
-    assert "us a round over K" in result_text(result)
+    assert "us per round over K" in result_text(result)
 
 
 def test_the_exponent_of_a_power_law() -> None:
