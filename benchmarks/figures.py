@@ -87,7 +87,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure("uniform-explore", "x numpy argpartition, compiled", 300, _over("numpy argpartition", "compiled")),
     Figure("uniform-explore", "x one-pass scan, compiled", 100, _over("one-pass scan", "compiled")),
-    Figure("uniform-explore", "bytes an arm", 96, _memory, at_most=True),
+    Figure("uniform-explore", "bytes per arm", 96, _memory, at_most=True),
     Figure("uniform-explore", "p99.9 of a round over its median", 50, _tail, at_most=True),
     Figure("uniform-wide", "x numpy argpartition, from Python", 60, _over("numpy argpartition", "python")),
     Figure("uniform-wide", "x numpy argpartition, compiled", 60, _over("numpy argpartition", "compiled")),

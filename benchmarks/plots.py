@@ -52,7 +52,7 @@ def _draw_scaling(axis: Any, scaling: dict[str, Any]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("number of arms K")
-    axis.set_ylabel("microseconds a round")
+    axis.set_ylabel("microseconds per round")
     plain_ticks(axis, "xy")
     title_of(
         axis,
@@ -98,7 +98,7 @@ def _draw_cases(axis: Any, cases: Sequence[dict[str, Any]]) -> None:
     )
     axis.set_ylim(-0.5, len(cases) - 0.3)
     axis.grid(False, axis="y")
-    axis.set_xlabel("microseconds a round (each in its fastest way)")
+    axis.set_xlabel("microseconds per round (each in its fastest way)")
     plain_ticks(axis, "x")
     title_of(
         axis,
@@ -155,7 +155,7 @@ def plot_table(found: dict[str, Any], path: str | Path) -> None:
         title_of(axis, f"{entry['matroid']}, D = {entry['rank']}")
         axis.set_xlabel("arms K")
         axis.margins(y=0.18)
-    axes[0].set_ylabel("microseconds a round")
+    axes[0].set_ylabel("microseconds per round")
     save(figure, path)
 
 

@@ -87,7 +87,7 @@ Times = tuple[float, float, float]
 
 
 class _Way:
-    """One way to play rounds: `play(n)` gives microseconds a round (of the policy, of everything, of a middle one)."""
+    """One way to play rounds: `play(n)` gives microseconds per round (policy, everything, a middle one)."""
 
     def __init__(self, play: Callable[[int], Times], seconds: float) -> None:
         self.play = play
@@ -135,7 +135,7 @@ def _compiled(player: Contender) -> Callable[[int], Times]:
 def measure_policy(
     entry: Entry, arms: int, seconds: float = 0.1, repeats: int = 5, seed: int = 0
 ) -> dict[str, Any]:
-    """One policy at one K: medians of interleaved repeats, microseconds a round. Plain data for JSON.
+    """One policy at one K: medians of interleaved repeats, microseconds per round. Plain data for JSON.
 
     `python_us` and `textbook_us` are select and update; `stepwise_us` and `compiled_us` also draw the rewards.
     `single_us` has the median of single rounds, which a busy machine moves less.

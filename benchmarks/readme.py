@@ -17,7 +17,7 @@ START, END = "<!-- table:start -->", "<!-- table:end -->"
 _TEXTBOOK = ("numpy argpartition", "numpy group maximum", "argsort + ")
 
 _INTRO = """\
-Microseconds a round, median of {repeats} interleaved repeats in one process, warmed up;
+Microseconds per round, median of {repeats} interleaved repeats in one process, warmed up;
 {machine}. From Python a round is `select` and `update`, a compiled one also draws the
 D rewards. Ratios are against our time from Python. Raw data, all rivals, latencies and the places where a rival wins:
 [docs/performance.md](docs/performance.md), written by `make bench`.

@@ -33,7 +33,7 @@ def _scaling_cells(scaling: dict[str, Any]) -> tuple[list[str], list[list[str]]]
 def scaling_text(scaling: dict[str, Any]) -> str:
     """Time over K for the terminal."""
     heading = (
-        f"{scaling['matroid']}, D = {scaling['rank']:,}, {scaling['phase']}: us a round over K "
+        f"{scaling['matroid']}, D = {scaling['rank']:,}, {scaling['phase']}: us per round over K "
         f"(exponent fitted from K = {scaling['fit_from']:,})"
     )
     return "\n".join([heading, table(*_scaling_cells(scaling), left=2)])
@@ -130,7 +130,7 @@ def _policies_markdown(found: Sequence[dict[str, Any]]) -> str:
     few = ", ".join(f"K = {k:,}: {d}" for k, d in sorted(ranks.items()))
     parts = [
         "## Policies",
-        "Microseconds a round, the ratio in brackets. Uniform matroids (D by K: "
+        "Microseconds per round, the ratio in brackets. Uniform matroids (D by K: "
         f"{few}), rewards of 0 or 1, from the state in which every arm was seen once; median of interleaved repeats. "
         "The textbook versions (benchmarks/textbook.py) are plain numpy: state kept in arrays, indices of all arms in "
         'a few array calls, the best D by `argpartition`. *staircase* is `clock="auto"`, which rounds the width up a '
@@ -221,7 +221,7 @@ def report_markdown(
     for scaling in result["scaling"]:
         header, lines = _scaling_cells(scaling)
         title = f"## Over K: {scaling['matroid']}, D = {scaling['rank']:,}, {scaling['phase']}"
-        note = f"Microseconds a round; the exponent is fitted from K = {scaling['fit_from']:,} on."
+        note = f"Microseconds per round; the exponent is fitted from K = {scaling['fit_from']:,} on."
         parts.append(f"{title}\n\n{note}\n\n{markdown(header, lines, 2)}\n")
     if result.get("policies"):
         parts.append(_policies_markdown(result["policies"]))

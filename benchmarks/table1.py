@@ -50,7 +50,7 @@ def _policies(matroid: Any) -> dict[str, Policy]:
 
 
 def _time_policy(policy: Policy, env: Any, seconds: float, repeats: int) -> float:
-    """Median microseconds a round, select and update, while every arm is tried for about the second time.
+    """Median microseconds per round, select and update, while every arm is tried for about the second time.
 
     Each repeat begins in the state in which every arm was tried once and plays at most K / D rounds, so that all K are
     measured in the same phase of learning: a thousand arms settle in the time in which a million are hardly touched.
@@ -128,7 +128,7 @@ def table_markdown(found: dict[str, Any], picture: str | None = None) -> str:
     """The section of docs/performance.md about Table 1."""
     parts = [
         "## The paper's Table 1, measured",
-        "Microseconds a round from the state in which every arm was tried once, for at most K / D rounds (so that "
+        "Microseconds per round from the state in which every arm was tried once, for at most K / D rounds (so that "
         "all K are measured in the same phase of learning), rank held fixed; the exponent is that "
         f'of K. FasterCUCB has horizon T = {found["horizon"]:,} and m = 1, `method="lazy"`. *update* is one change of '
         "one weight in the dynamic maximum-weight base of Assumption 4.2 (`paper.dynamic`). *instances* is how "

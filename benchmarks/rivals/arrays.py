@@ -1,4 +1,4 @@
-"""Rivals made of array calls: what one writes with numpy, scipy or networkx. O(K) to O(K log K) a round.
+"""Rivals made of array calls: what one writes with numpy, scipy or networkx. O(K) to O(K log K) per round.
 
 Each plays CUCB by itself, as those of `semibandit.bench.numpy_rivals`. Ties go to the smaller id, except where the
 library decides (`exact_ties = False`).

@@ -36,6 +36,7 @@ _EXPORTS: dict[str, str] = {
     "Switching": "semibandit.environments",
     "Drifting": "semibandit.environments",
     "Catalog": "semibandit.catalog",
+    "LabelledDecision": "semibandit.catalog",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",

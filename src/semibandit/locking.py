@@ -22,6 +22,8 @@ F = TypeVar("F")
 
 # How long a fork waits for calls that are under way, in seconds.
 _PATIENCE = 5.0
+# And for each lock, before it lets go of all others and begins again.
+_SOON = 0.02
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _locks_change = threading.Lock()
@@ -37,27 +39,38 @@ def new_lock() -> Any:
 
 
 def _before_fork() -> None:
-    _locks_change.acquire()
     until = time.monotonic() + _PATIENCE
-    _held[:] = [(lock, lock.acquire(timeout=max(0.0, until - time.monotonic()))) for lock in _locks]
+    _locks_change.acquire()
+    while not _take_all() and time.monotonic() < until:
+        # Whoever holds one of them may be waiting for another, or making a new one: let them come to an end.
+        _give_back()
+        time.sleep(0.001)
+        _locks_change.acquire()
 
 
-def _after_fork_in_parent() -> None:
+def _take_all() -> bool:
+    """Take every lock that can be had soon; whether that were all of them."""
+    _held[:] = [(lock, lock.acquire(timeout=_SOON)) for lock in _locks]
+    return all(taken for _, taken in _held)
+
+
+def _give_back() -> None:
     for lock, taken in _held:
         if taken:
             lock.release()
     _held.clear()
     _locks_change.release()
+
+
+def _after_fork_in_parent() -> None:
+    _give_back()
 
 
 def _after_fork_in_child() -> None:
     for lock, taken in _held:
-        if taken:
-            lock.release()
-        else:  # its holder does not exist here, and would never give it back
+        if not taken:  # its holder does not exist here, and would never give it back
             lock._at_fork_reinit()
-    _held.clear()
-    _locks_change.release()
+    _give_back()
 
 
 if hasattr(os, "register_at_fork"):

@@ -111,7 +111,7 @@ def test_scaling_has_lines_with_exponents() -> None:
     auto = next(line for line in lines if line["name"] == "auto" and line["way"] == "compiled")
     assert auto["arms"] == [10, 100, 400] and auto["exponent"] is not None and auto["ours"]
     assert any("exponent" in figure["figure"] for figure in result["figures"])
-    assert "us a round over K" in result_text(result)
+    assert "us per round over K" in result_text(result)
 
 
 def test_the_exponent_of_a_power_law() -> None:
@@ -127,7 +127,7 @@ def test_figures_are_judged_by_the_right_ratio() -> None:
     assert by_name["x numpy argpartition, from Python"]["met"] is True
     assert by_name["x numpy argpartition, compiled"]["reached"] == pytest.approx(630.0)
     assert by_name["x one-pass scan, compiled"]["met"] is None, "that rival was not measured"
-    assert by_name["bytes an arm"]["met"] is True
+    assert by_name["bytes per arm"]["met"] is True
     late = judge([case_made_up("uniform-late", engine=10.0, rival=6300.0, bare=0.5)], [])
     assert [figure["met"] for figure in late] == [False, False]
     assert worst_auto([case_made_up("x", engine=1.0, rival=1.0, bare=1.0)]) is None

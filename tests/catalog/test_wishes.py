@@ -24,11 +24,11 @@ def news():
 
 def test_among_some_labels():
     page = news()
-    page.learn(["vote", "law", "derby", "final", "cup"], [0.9, 0.1, 0.2, 0.3, 0.4])
+    page.update(["vote", "law", "derby", "final", "cup"], [0.9, 0.1, 0.2, 0.3, 0.4])
     assert set(page.decide(among=["law", "derby"])) == {"law", "derby"}
     assert set(page.decide(among=["law", "vote", "cup"])) == {"vote", "cup"}
     assert set(page.decide(exclude=["vote"], among=["law", "vote", "cup"])) == {"law", "cup"}
-    assert page.decide(among=[]) == []
+    assert page.select(among=[]) == []
     page.expire("vote")
     assert set(page.decide(among=["vote", "law", "cup"])) == {"law", "cup"}
     assert set(page.decide(among=["vote", "law", "derby", "cup", "final"], weights=[9, 1, 3, 2, 1])) == {
@@ -47,7 +47,7 @@ def test_weights_of_labels():
     cheap = sb.Catalog.uniform(1, lambda m: sb.minimize(sb.CUCB(m)))
     for label in "ab":
         cheap.add(label)
-    assert cheap.decide(weights={"a": 2.0, "b": 1.0}) == ["b"]
+    assert cheap.select(weights={"a": 2.0, "b": 1.0}) == ["b"]
 
 
 def test_what_is_refused():

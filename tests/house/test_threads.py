@@ -123,6 +123,57 @@ def test_threads_delete_and_insert_while_others_play():
     policy._engine._check()
 
 
+def decide_and_learn(policy: Any, rounds: int, seed: int) -> None:
+    rng, late = np.random.default_rng(seed), []
+    for _ in range(rounds):
+        late.append(policy.decide())
+        if len(late) > 3:
+            one = late.pop(int(rng.integers(len(late))))
+            policy.learn(one, rng.integers(0, 2, len(one.arms)).astype(float))
+    for one in late:
+        policy.drop(one.id)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=[pytest.mark.bounds] if name in ("cucb", "cts", "kl-osm") else [])
+        for name in POLICIES
+        for kind in KINDS
+    ],
+)
+def test_threads_churn_arms_while_others_decide(name, kind):
+    """Arms are deleted, reset, inserted and given room for while decisions wait and copies are made."""
+    policy = policy_of(name, kind, 40)
+    rounds = 6 if name in ("fpl", "maub") else 16
+    can = [method for method in ("delete", "insert", "grow") if hasattr(policy, method)]
+
+    def churn(arms: list[int]) -> None:
+        for i in range(rounds):
+            if "delete" in can:
+                policy.delete(arms)
+                if name != "fpl":
+                    policy.reset(arms)
+                policy.insert(arms)
+            if "grow" in can and i % 8 == 3:
+                policy.grow(policy.matroid)
+
+    decide_and_learn(policy, 5, 0)  # kernels that are still to be compiled are not waited for by threads
+    churn([1, 2])
+    together(
+        lambda: decide_and_learn(policy, rounds, 1),
+        lambda: decide_and_learn(policy, rounds, 2),
+        lambda: churn([0, 7, 11]),
+        lambda: churn([3, 4, 20]),
+        lambda: look(policy, 2),
+    )
+    assert policy.waiting == 0
+    assert policy.matroid.is_independent(policy.select())
+    engine = getattr(policy, "_engine", None)
+    if engine is not None:
+        engine._check()
+
+
 def test_threads_see_all_arms_of_a_million_once_each():
     """Every base of the first pass is of arms never seen, so a lost or doubled call would show."""
     policy = sb.CUCB(sb.Uniform(n_arms=40_000, rank=10))

@@ -313,3 +313,24 @@ def test_scores_of_arms_seen_and_not_seen(name):
     assert scores.shape == (3,)
     if not isinstance(policy, EnginePolicy) and name not in ("oracle", "maub"):
         np.testing.assert_array_equal(scores, policy.means[[7, 0, 3]])
+
+
+@pytest.mark.parametrize("make", [sb.CUCB, sb.KLOSM, lambda m: sb.CUCB(m, clip=True)])
+def test_growing_keeps_what_waits(make):
+    late, prompt = make(sb.Uniform(n_arms=6, rank=2)), make(sb.Uniform(n_arms=6, rank=2))
+    decisions = late.decide(count=3)
+    late.grow(sb.Uniform(n_arms=8, rank=2))
+    assert late.decide().arms.tolist() == [6, 7], "the six others wait"
+    late.drop(3)
+    for decision in decisions:
+        late.learn(decision, [0.5, 1.0])
+    for _ in range(4):
+        prompt.select()
+    prompt.grow(sb.Uniform(n_arms=8, rank=2))
+    for decision in decisions:
+        prompt.update(decision.arms, [0.5, 1.0])
+    assert late.select().tolist() == prompt.select().tolist() == [6, 7]
+    for policy in (late, prompt):
+        policy.update([6, 7], [0.0, 0.0])
+    one, other = late.decide(), prompt.decide()
+    assert one.arms.tolist() == other.arms.tolist() and one.scores.tolist() == other.scores.tolist()

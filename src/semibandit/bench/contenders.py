@@ -21,7 +21,7 @@ from semibandit.text import unknown
 
 WAYS = ("python", "compiled")
 
-#: The engine that looks at every weight once a round: what our others are measured against.
+#: The engine that looks at every weight once per round: what our others are measured against.
 SCAN = "resolve"
 
 

@@ -28,7 +28,7 @@ def case_cells(case: CaseData) -> tuple[list[str], list[list[str]]]:
     header = [
         "who",
         "way",
-        "us a round",
+        "us per round",
         *(f"/ ours {way}" for way in ways),
         *(["/ bare loop"] if bare else []),
         "bytes/arm",

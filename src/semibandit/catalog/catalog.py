@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from semibandit.arms import IntArray
 from semibandit.catalog.arms import Arms
 from semibandit.catalog.files import restore, save
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import Categories, Items, Kind, Links, Workers, kind_from_matroid
 from semibandit.catalog.labels import check_label, is_hashable, label_list, text_of
-from semibandit.catalog.wishes import check_rewards, wish
-from semibandit.checks import as_rewards, as_whole
+from semibandit.catalog.rounds import LabelledRounds
+from semibandit.checks import as_whole
 from semibandit.errors import ArmError, ParameterError
 from semibandit.locking import new_lock
 from semibandit.matroids import Matroid, Transversal
@@ -25,7 +25,7 @@ from semibandit.text import number, table
 Maker = Callable[..., Policy]
 
 
-class Catalog:
+class Catalog(LabelledRounds):
     """A policy whose arms are labels of your own, which come and expire while it runs.
 
     Made by `uniform`, `partition`, `graphic`, `transversal` or `from_matroid`, or read from a file by `load`. A label
@@ -40,8 +40,8 @@ class Catalog:
         For how many arms there is room at the start; it grows by itself. With ``clock="auto"`` of a policy it also says
         how large an instance the clock is chosen for.
     remember
-        How many expired labels are remembered. Feedback for one of them is dropped and counted; for a label that never
-        was, or expired longer ago than that, it is an error.
+        How many expired labels are remembered. `update` for one of them is dropped and counted; for a label that never
+        was, or expired longer ago than that, it is an error. Decisions know their labels without that.
     metadata
         Anything that JSON can hold, saved in the same file; afterwards in `metadata`.
     **options
@@ -54,7 +54,7 @@ class Catalog:
     are decided by arm ids, which a catalog hands out as it likes.
 
     Cost: `add` and `expire` O(1), and the policy's delete, reset and insert, O(log K) each for uniform matroids and
-    categories. Room is made by growing in O(K): O(1) amortised an arm if all categories grow alike, O(number of
+    categories. Room is made by growing in O(K): O(1) amortised per arm if all categories grow alike, O(number of
     categories) at worst. A link between places that were not linked, or a worker with another set of tasks than all
     before, needs a new division each time: O(K) for all those that came between two decisions.
 
@@ -65,16 +65,17 @@ class Catalog:
     >>> page.add("vote", "news")
     >>> page.add("derby", "sport")
     >>> page.add("final", "sport")
-    >>> shown = page.decide()
-    >>> sorted(shown)
-    ['derby', 'vote']
-    >>> page.learn(shown, [1.0, 0.0])
+    >>> first = page.decide()
+    >>> first.labels
+    ['vote', 'derby']
     >>> page.expire("derby")
-    >>> sorted(page.decide())
-    ['final', 'vote']
-    >>> page.learn(["derby"], [1.0])  # too late: dropped and counted
-    >>> page.describe()["dropped"]
-    1
+    >>> second = page.decide()
+    >>> second.labels
+    ['vote', 'final']
+    >>> page.learn(second, {"vote": 1.0, "final": 0.0})
+    >>> page.learn(first, [1.0, 0.0])  # too late for "derby": dropped and counted
+    >>> page.waiting, page.describe()["dropped"]
+    (0, 1)
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Catalog:
         return cls(Links(), policy, **options)
 
     @classmethod
-    def transversal(cls, tasks: Any, policy: Maker = CUCB, **options: Any) -> Catalog:
+    def transversal(cls, tasks: Iterable[Hashable], policy: Maker = CUCB, **options: Any) -> Catalog:
         """Labels that can be matched to tasks all at once; ``add(label, [task, ...])``. See `matching`."""
         return cls(Workers(tasks), policy, **options)
 
@@ -151,7 +152,7 @@ class Catalog:
 
     # -- labels ------------------------------------------------------------------------------------------
 
-    def add(self, label: Any, attribute: Any = None) -> None:
+    def add(self, label: Hashable, attribute: Hashable | Iterable[Hashable] = None) -> None:
         """A new label, with what its kind wants to know: category, two ends, tasks, or nothing. O(1), see the class.
 
         A label that expired may be added again, and starts anew.
@@ -170,7 +171,7 @@ class Catalog:
             self._arms.add(label, self._arms.kind.type_of(label, attribute))
             self._expired.pop(label, None)
 
-    def expire(self, label: Any) -> None:
+    def expire(self, label: Hashable) -> None:
         """Take a label out for good: what is known of it is forgotten, its arm serves another one. O(1), see the class.
 
         Raises
@@ -187,12 +188,7 @@ class Catalog:
             while len(self._expired) > self._remember:
                 del self._expired[next(iter(self._expired))]
 
-    def _stranger(self, label: Any, place: str = "label") -> ArmError:
-        if is_hashable(label) and label in self._expired:
-            return ArmError(f"{place} {label!r} has expired")
-        return ArmError(f"{place} {label!r} is not known: add it first")
-
-    def attribute(self, label: Any) -> Any:
+    def attribute(self, label: Hashable) -> Any:
         """What was told of a label: its category, ends or tasks. O(1)."""
         with self._lock:
             if not is_hashable(label) or label not in self._arms.ids:
@@ -203,73 +199,13 @@ class Catalog:
         with self._lock:
             return len(self._arms.ids)
 
-    def __contains__(self, label: Any) -> bool:
+    def __contains__(self, label: object) -> bool:
         with self._lock:
             return is_hashable(label) and label in self._arms.ids
 
     def __iter__(self) -> Iterator[Any]:
         with self._lock:
             return iter([*self._arms.ids.id_of, *self._arms.ids.waiting])
-
-    # -- rounds ------------------------------------------------------------------------------------------
-
-    def decide(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> list[Any]:
-        """The labels to play now; avoids those in `exclude` for this call. Cost of the policy's `select`.
-
-        `among`: only these labels, by the policy's own index. `weights`: one for each of them, or ``{label: weight}``
-        without `among`, decide in place of that index. Fewer than usual, or none, if there are not enough labels.
-        Expired labels change nothing.
-        """
-        with self._lock:
-            asked = wish(self._arms_of, exclude, among, weights)
-            arms = self._arms.settle().select(**asked)
-            label_of = self._arms.ids.label_of
-            return [label_of[arm] for arm in arms.tolist()]
-
-    def learn(self, labels: Any, rewards: Any) -> None:
-        """Count one reward for each label. Feedback may come late, in parts, or never; labels may be repeated.
-
-        Feedback for a label that has expired is dropped and counted (``describe()["dropped"]``). A refused call changes
-        nothing. Cost of the policy's `update`.
-
-        Raises
-        ------
-        ArmError
-            For a label that never was, or expired before the last `remember` ones.
-        RewardError
-            When a reward is no number in the range, or the number of rewards is wrong.
-        """
-        given = label_list(labels)
-        values = as_rewards(rewards, len(given))
-        with self._lock:
-            arms, alive = self._arms_of(given, "labels")
-            check_rewards(given, values, self._arms.policy)
-            if arms.size:
-                self._arms.policy.update(arms, values[alive])
-            self._n_dropped += len(given) - arms.size
-
-    select = decide
-    update = learn
-
-    def _arms_of(self, labels: list[Any], name: str) -> tuple[IntArray, IntArray]:
-        """The arms of those labels that are there, and their places in the list; strangers are an error."""
-        self._arms.settle()
-        arms, places = [], []
-        for place, label in enumerate(labels):
-            arm = self._arms.ids.id_of.get(label) if is_hashable(label) else None
-            if arm is not None:
-                arms.append(arm)
-                places.append(place)
-            elif not is_hashable(label) or label not in self._expired:
-                raise self._stranger(label, f"{name}[{place}] =")
-        return np.array(arms, dtype=np.int64), np.array(places, dtype=np.int64)
-
-    def _all_arms_of(self, labels: list[Any]) -> IntArray:
-        """The arms of labels that must all be there."""
-        arms, _ = self._arms_of(labels, "labels")
-        if arms.size < len(labels):
-            raise self._stranger(next(label for label in labels if label not in self._arms.ids))
-        return arms
 
     # -- what is known -----------------------------------------------------------------------------------
 
@@ -280,7 +216,7 @@ class Catalog:
             self._arms.settle()
             return self._arms.policy
 
-    def rows(self, labels: Any = None) -> list[dict[str, Any]]:
+    def rows(self, labels: Iterable[Hashable] | None = None) -> list[dict[str, Any]]:
         """What is known of these labels, or of all: label, attribute, number of rewards and their mean. O(K)."""
         with self._lock:
             wanted = list(self) if labels is None else label_list(labels)
@@ -291,7 +227,7 @@ class Catalog:
                 for label, count, mean in zip(wanted, counts, means, strict=True)
             ]
 
-    def table(self, labels: Any = None) -> str:
+    def table(self, labels: Iterable[Hashable] | None = None) -> str:
         """`rows` as a table to print; links that are called by their ends are told once. O(K)."""
         told = [(text_of(row["label"]), text_of(row["attribute"]), row) for row in self.rows(labels)]
         heading = self._arms.kind.heading
@@ -303,7 +239,7 @@ class Catalog:
         header = ["label", *([heading] if both else []), "count", "mean"]
         return table(header, lines, left=len(header) - 2)
 
-    def matching(self, labels: Any) -> dict[Any, Any]:
+    def matching(self, labels: Iterable[Hashable]) -> dict[Any, Any]:
         """Who does what: a task of its own for each of `labels`. For catalogs of tasks; cost as `Transversal.matching`.
 
         >>> import semibandit as sb
@@ -328,8 +264,8 @@ class Catalog:
     def describe(self) -> dict[str, Any]:
         """What runs inside, and the account of labels.
 
-        ``labels`` that are there, ``capacity`` arms for them, ``expired`` labels so far, ``dropped`` rewards that came
-        for expired ones, and how often the arms were divided anew (``grown``).
+        ``labels`` that are there, ``capacity`` arms for them, ``waiting`` decisions, ``expired`` labels so far,
+        ``dropped`` rewards that came for expired ones, and how often the arms were divided anew (``grown``).
         """
         with self._lock:
             return {
@@ -337,6 +273,7 @@ class Catalog:
                 "kind": self._arms.kind.name,
                 "labels": len(self._arms.ids),
                 "capacity": self._arms.ids.type_of.size,
+                "waiting": len(self._arms.plays),
                 "expired": self._n_expired,
                 "dropped": self._n_dropped,
                 "grown": self._arms.grown,
@@ -344,8 +281,8 @@ class Catalog:
 
     # -- files -------------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write labels, policy and metadata to one file, which `load` goes on from exactly. O(K).
+    def save(self, path: str | Path) -> None:
+        """Write labels, decisions that wait, policy and metadata to one file, which `load` goes on from exactly. O(K).
 
         The format is that of saved policies (`semibandit.policies.files`): no pickle, a checksum, and an existing file
         is replaced in one step, so there is a whole one at every moment. Others wait only while the content is copied.
@@ -364,14 +301,17 @@ class Catalog:
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "page.semibandit"
         >>> page.save(path)
         >>> again = sb.Catalog.load(path)
-        >>> again.metadata["site"], again.decide() == page.decide()
-        ('north', True)
+        >>> again.metadata["site"], again.decide().labels
+        ('north', ['a', ('b', 1)])
         """
         save(self, path)
 
     @classmethod
-    def load(cls, path: Any) -> Catalog:
+    def load(cls, path: str | Path) -> Catalog:
         """The catalog in the file `path`, which goes on exactly as the one that was saved. O(K).
+
+        Decisions that waited wait again. New ones get ids from a range of their own, drawn at random, so that feedback
+        for a page shown after the file was written is refused (`ArmError`) and not taken for that of another page.
 
         Raises
         ------

@@ -1,12 +1,13 @@
 """A catalog in a file: labels, types, metadata and the policy, in the format of `semibandit.policies.files`.
 
-The JSON text holds the kind of arms, the labels and the metadata; the arrays are the type of each arm, the arm of each
-label, and the file of the policy itself, byte by byte.
+The JSON text holds the kind of arms, the labels, those of decisions that wait, and the metadata; the arrays are the
+type of each arm, the arms of labels and of decisions, and the file of the policy itself, byte by byte.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from semibandit import __version__
 from semibandit.catalog.arms import Arms
+from semibandit.catalog.decisions import GONE
 from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import NOBODY, kind_from_json
 from semibandit.catalog.labels import pack, unpack
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Stands where files of policies have the name of a class, so that `semibandit.load` says what to do.
 _TITLE = "Catalog (to be read by semibandit.Catalog.load)"
+#: Decisions are numbered in ranges of 2^24, a new one for each time that a catalog is loaded.
+_RANGE = 24
 
 
 def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
@@ -49,11 +53,15 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
             "expired": catalog._n_expired,
             "dropped": catalog._n_dropped,
             "grown": catalog._arms.grown,
+            "decisions": [
+                [number, [pack(label) for label in play.labels]] for number, play in catalog._arms.plays
+            ],
             "metadata": metadata,
         },
     }
     arrays: Arrays = {
         "types": ids.type_of.copy(),
+        "plays": np.array([arm for _, play in catalog._arms.plays for arm in play.arms], dtype=np.int64),
         "arms": np.fromiter(ids.id_of.values(), dtype=np.int64, count=len(ids.id_of)),
         "policy": np.frombuffer(to_bytes(catalog._arms.policy), dtype=np.uint8),
     }
@@ -108,6 +116,28 @@ def _catalog_of(cls: type[Catalog], told: Any, arrays: Arrays) -> Catalog:
     catalog = cls.__new__(cls)
     catalog._begin(Arms(ids, policy), whole_of(told, "remember"), told["metadata"])
     catalog._arms.grown = whole_of(told, "grown")
+    _restore_plays(catalog._arms, told["decisions"], array_of(arrays, "plays", np.int64).tolist())
     catalog._expired = dict.fromkeys(unpack(label) for label in told["forgotten"])
     catalog._n_expired, catalog._n_dropped = whole_of(told, "expired"), whole_of(told, "dropped")
     return catalog
+
+
+def _restore_plays(arms: Arms, decisions: Any, played: list[int]) -> None:
+    """Let the decisions that a file tells of wait, as those of the policy do."""
+    at = 0
+    for number, packed in decisions:
+        labels = [unpack(label) for label in packed]
+        mine = played[at : at + len(labels)]
+        at += len(labels)
+        _, waits = arms.policy._decisions.arms_of(number)
+        alive = [(arm, label) for arm, label in zip(mine, labels, strict=True) if arm != GONE]
+        if waits.tolist() != [arm for arm, _ in alive]:
+            raise FileError("the decisions that wait are not those of the policy")
+        if any(arms.ids.id_of.get(label) != arm for arm, label in alive):
+            raise FileError("the decisions that wait play what is not there")
+        arms.plays.add(number, labels, mine)
+    if at != len(played):
+        raise FileError("the decisions that wait make no sense")
+    # Decisions made after the file was written have numbers that it does not know of.
+    book = arms.policy._decisions
+    book._next = ((book._next >> _RANGE) + 1 + secrets.randbelow(1 << 20)) << _RANGE

@@ -15,7 +15,7 @@ from semibandit.matroids import Matroid
 
 
 class Bernoulli(CompiledEnvironment):
-    """Each reward is the highest or the lowest of the range, with the given mean. O(1) a draw.
+    """Each reward is the highest or the lowest of the range, with the given mean. O(1) per draw.
 
     With `reward_range=(a, b)` an arm of mean m gives b with probability (m - a) / (b - a), else a: the
     paper's rewards in [a, b] with 0 < a < b at their largest variance.

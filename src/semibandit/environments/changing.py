@@ -29,7 +29,7 @@ class Switching(Environment):
         The round in which each part begins; the first is 1, and they increase.
 
     `means`, `optimal_base`, `optimal_value` and `regret` are those of the part in which the last draw was made, so the
-    regret that `simulate` sums up is dynamic. O(D + log parts) a draw.
+    regret that `simulate` sums up is dynamic. O(D + log parts) per draw.
 
     Example
     -------
@@ -111,7 +111,7 @@ class Drifting(Environment):
     phases
         Where in its swing each arm begins, in [0, 1); drawn from `seed` unless given.
 
-    `means`, `optimal_base` and `regret` are those of the step of the last draw. O(D) a draw, and O(K) and one
+    `means`, `optimal_base` and `regret` are those of the step of the last draw. O(D) per draw, and O(K) and one
     `max_weight_base` a step: with `every` of order K, O(1) amortised.
     """
 

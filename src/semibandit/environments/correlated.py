@@ -18,7 +18,7 @@ from semibandit.matroids import Matroid
 
 
 class Correlated(CompiledEnvironment):
-    """A random level shared by all arms of a round, plus noise of each arm's own. O(1) a draw.
+    """A random level shared by all arms of a round, plus noise of each arm's own. O(1) per draw.
 
     reward = mean + width / 2 * (s L + (1 - s) U), with L (one a round) and U (one a pull) uniform in [-1,
     1] and s such that the rewards of any two arms in a round have the given `correlation`. The marginal
@@ -30,9 +30,8 @@ class Correlated(CompiledEnvironment):
 
     >>> from semibandit import Correlated, Uniform
     >>> env = Correlated(Uniform(3, 2), [0.2, 0.5, 0.5], correlation=1.0, seed=1)
-    >>> a, b = env.draw([1, 2], t=1)
-    >>> bool(a == b)
-    True
+    >>> env.draw([1, 2], t=1).round(2).tolist()
+    [0.88, 0.88]
     """
 
     _kind = CORRELATED

@@ -18,7 +18,7 @@ from semibandit.matroids import Matroid
 
 
 class Table(CompiledEnvironment):
-    """Each reward of an arm is one of its observations, drawn with replacement. O(1) a draw.
+    """Each reward of an arm is one of its observations, drawn with replacement. O(1) per draw.
 
     `observations` is a list with one vector per arm, of any lengths but not empty; or, for millions of
     arms, one flat vector together with `offsets` (arm k owns observations[offsets[k]:offsets[k + 1]]). The

@@ -43,8 +43,8 @@ class Trace(Environment):
     whole recording. Under ``"time"`` and ``"shifted"`` rewards may drift within a pass, and a policy that follows them
     can earn more than this base.
 
-    A reward depends on the round, not on how often the arm was pulled. O(D) a draw, in Python; O(rounds x arms) memory,
-    shared by clones.
+    A reward depends on the round, not on how often the arm was pulled. O(D) per draw, in Python; O(rounds x arms)
+    memory, shared by clones.
 
     Example
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,11 @@ from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import greedy_graphic
-from semibandit.matroids.naming import columns_of, label_arms, numbered
+from semibandit.matroids.naming import Table, columns_of, label_arms, numbered
 from semibandit.matroids.validate import arm_ids, in_range, inferred_size, integer_table, positive, readonly
+
+if TYPE_CHECKING:
+    import networkx
 
 
 class Graphic(CompiledMatroid):
@@ -64,7 +67,7 @@ class Graphic(CompiledMatroid):
 
     @classmethod
     def from_edges(
-        cls, edges: Any, source: str = "source", target: str = "target", label: str | None = None
+        cls, edges: Table, source: str = "source", target: str = "target", label: str | None = None
     ) -> Graphic:
         """A graph from a list of links between named places; arms are its rows. O(K).
 
@@ -103,7 +106,7 @@ class Graphic(CompiledMatroid):
         return label_arms(made, list(zip(*ends, strict=True)) if labels is None else labels, names)
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> Graphic:
+    def from_networkx(cls, graph: networkx.Graph) -> Graphic:
         """The graph of networkx, its edges in their order; labels are (u, v), or (u, v, key) in a multigraph. O(K + V).
 
         Raises
@@ -130,7 +133,7 @@ class Graphic(CompiledMatroid):
         ends = [(place[edge[0]], place[edge[1]]) for edge in labels]
         return label_arms(cls(ends, n_vertices=len(place)), labels, place)
 
-    def forest(self, arms: Any) -> list[tuple[Any, Any]]:
+    def forest(self, arms: npt.ArrayLike) -> list[tuple[Any, Any]]:
         """The ends of each of `arms`, which must be free of cycles, in their order; by name where there are names.
 
         The list is what networkx makes a graph of: ``nx.Graph(matroid.forest(arms))``. O(V + n log n).

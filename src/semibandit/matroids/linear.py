@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import IntArray
 from semibandit.errors import MatroidError
@@ -16,6 +18,9 @@ from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
 from semibandit.matroids.naming import label_arms, sparse_rows
 from semibandit.matroids.validate import readonly, whole_number
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 # Size of the entries of a random instance.
 _LARGEST_ENTRY = 5
@@ -153,7 +158,7 @@ class Linear(CompiledMatroid):
     array([1])
     """
 
-    def __init__(self, vectors: Any, field: int | None = None) -> None:
+    def __init__(self, vectors: npt.ArrayLike | Sequence[Sequence[Any]], field: int | None = None) -> None:
         table = _table(vectors)
         super().__init__(len(table))
         self.field: int | None = None
@@ -174,7 +179,9 @@ class Linear(CompiledMatroid):
         self._settle_rank("vectors")
 
     @classmethod
-    def from_sparse(cls, matrix: Any, field: int | None = None, labels: Any = None) -> Linear:
+    def from_sparse(
+        cls, matrix: scipy.sparse.sparray, field: int | None = None, labels: Iterable[Hashable] | None = None
+    ) -> Linear:
         """A scipy.sparse matrix with a vector in each row. Vectors are kept in full: O(K * d) time and memory.
 
         >>> from scipy.sparse import csr_array

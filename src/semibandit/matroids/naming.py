@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Matroid")
 
+#: The path of a CSV file, a dictionary of columns, a pandas or polars frame, or rows.
+Table = str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
+
 
 def as_objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
     """`values` as a read-only vector of Python objects, tuples among them. O(n)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,12 @@ class Partition(CompiledMatroid):
         self._settle_rank("capacities")
 
     @classmethod
-    def from_column(cls, categories: Any, quotas: Any = 1, labels: Any = None) -> Partition:
+    def from_column(
+        cls,
+        categories: Iterable[Hashable],
+        quotas: int | Mapping[Any, int] = 1,
+        labels: Iterable[Hashable] | None = None,
+    ) -> Partition:
         """Groups by name: `categories` has the category of each arm, `quotas` how many of each may be played. O(K).
 
         Parameters

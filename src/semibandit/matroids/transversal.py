@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import _pick_transversal, distinct_neighbours, greedy_transversal
-from semibandit.matroids.naming import column, columns_of, distinct, label_arms, numbered, sparse_rows
+from semibandit.matroids.naming import Table, column, columns_of, distinct, label_arms, numbered, sparse_rows
 from semibandit.matroids.validate import (
     arm_ids,
     flatten,
@@ -25,6 +25,9 @@ from semibandit.matroids.validate import (
     positive,
     readonly,
 )
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 # Right nodes of an arm in a random instance.
 _DEGREE = 3
@@ -105,8 +108,8 @@ class Transversal(CompiledMatroid):
         """Neighbours as two arrays: those of arm k are ``indices[indptr[k]:indptr[k + 1]]``. O(their size).
 
         >>> from semibandit.matroids import Transversal
-        >>> Transversal.from_arrays([0, 1, 2, 4], [0, 0, 0, 1]) == Transversal([[0], [0], [0, 1]])
-        True
+        >>> Transversal.from_arrays([0, 1, 2, 4], [0, 0, 0, 1]).matching([1, 2])
+        {1: 0, 2: 1}
         """
         starts = integers(indptr, "indptr")
         flat = integers(indices, "indices")
@@ -115,7 +118,7 @@ class Transversal(CompiledMatroid):
         return cls(_Rows(flat, np.diff(starts)), n_right)
 
     @classmethod
-    def from_frame(cls, frame: Any, worker: str = "worker", task: str = "task") -> Transversal:
+    def from_frame(cls, frame: Table, worker: str = "worker", task: str = "task") -> Transversal:
         """A table with a row for each task that a worker can do: arms are the workers, right nodes the tasks. O(rows).
 
         Workers and tasks are numbered by first appearance; `labels` are the workers, `names` the tasks. A base is a
@@ -144,13 +147,18 @@ class Transversal(CompiledMatroid):
         return label_arms(cls(_Rows(right[order], lengths), len(tasks)), workers, tasks)
 
     @classmethod
-    def from_sparse(cls, matrix: Any, labels: Any = None, names: Any = None) -> Transversal:
+    def from_sparse(
+        cls,
+        matrix: scipy.sparse.sparray,
+        labels: Iterable[Hashable] | None = None,
+        names: Iterable[Hashable] | None = None,
+    ) -> Transversal:
         """A scipy.sparse matrix: rows are arms, columns right nodes, entries other than 0 who can do what. O(entries).
 
         >>> from scipy.sparse import csr_array
         >>> from semibandit.matroids import Transversal
-        >>> Transversal.from_sparse(csr_array([[1, 0], [1, 1]])) == Transversal([[0], [0, 1]])
-        True
+        >>> Transversal.from_sparse(csr_array([[1, 0], [1, 1]])).matching([0, 1])
+        {0: 0, 1: 1}
         """
         rows = sparse_rows(matrix, "matrix")
         made = cls.from_arrays(rows.indptr, rows.indices, rows.shape[1])
@@ -160,7 +168,7 @@ class Transversal(CompiledMatroid):
                 raise MatroidError(f"names: need one per column ({made.n_right}), got {len(names)}")
         return label_arms(made, labels, names)
 
-    def matching(self, arms: Any) -> dict[Any, Any]:
+    def matching(self, arms: npt.ArrayLike) -> dict[Any, Any]:
         """Who does what: a right node of its own for each of `arms`, by label and name where there are such.
 
         Of all ways one is returned, the same for the same arms in the same order. O(n_right + n * edges of the arms).

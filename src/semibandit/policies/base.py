@@ -290,6 +290,12 @@ class Policy(Growing, ABC):
     def _wait(self, arms: IntArray, change: int) -> None:
         """`change` more plays of each of these arms wait for feedback. Policies that draw at random need not care."""
 
+    def _withdraw(self, number: int, arm: int) -> None:
+        """Of this arm a decision that waits will hear nothing: it is to be something new. O(D)."""
+        _, played = self._decisions.arms_of(number)
+        self._decisions._arms[number] = played[played != arm]
+        self._wait(np.array([arm], dtype=np.int64), -1)
+
     def _take_decisions(self, other: Waiting) -> None:
         """Let the decisions of `other` wait here, where none does."""
         self.__dict__["_decisions"] = other

@@ -213,7 +213,7 @@ class CostPolicy(Policy):
 
 
 class CostEnvironment(Environment):
-    """An environment whose draws are costs; made by `minimize`. O(D) a draw."""
+    """An environment whose draws are costs; made by `minimize`. O(D) per draw."""
 
     objective = "min"
 

@@ -38,14 +38,19 @@ class Account(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A row of `Decision.ranked`."""
+    """A row of `Decision.ranked`; in a catalog `arm` is its label."""
 
-    arm: int
+    arm: Any
     index: float
     mean: float
     low: float
     high: float
     plays: int
+
+
+def ranked_frame(rows: list[Ranked], library: str) -> Any:
+    """The rows as a frame of ``"polars"`` or ``"pandas"``."""
+    return data_frame({name: [getattr(row, name) for row in rows] for name in Ranked._fields}, library)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,8 +99,7 @@ class Decision:
 
     def to_frame(self, library: str = "polars") -> Any:
         """`ranked` as a frame of ``"polars"`` (extra ``results``) or ``"pandas"`` (extra ``pandas``). O(D log D)."""
-        rows = self.ranked()
-        return data_frame({name: [getattr(row, name) for row in rows] for name in Ranked._fields}, library)
+        return ranked_frame(self.ranked(), library)
 
     def __repr__(self) -> str:
         best = self.arms[self._order()].tolist()

@@ -127,8 +127,8 @@ def load(path: str | Path) -> Policy:
     >>> policy.update(policy.select(), [1.0, 0.0])
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "policy.semibandit"
     >>> policy.save(path)
-    >>> sb.load(path).select().tolist() == policy.select().tolist()
-    True
+    >>> sb.load(path).select().tolist(), policy.select().tolist()
+    ([2, 3], [2, 3])
     """
     path = Path(path)
     try:

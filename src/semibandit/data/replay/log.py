@@ -13,6 +13,7 @@ from semibandit.checks import as_range, one_of
 from semibandit.data.replay.columns import Columns, labels, numbers, read_columns, whole_numbers
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
+from semibandit.matroids.naming import Table
 
 _SHOWN = 5
 
@@ -50,7 +51,7 @@ class Log:
 
 
 def read_log(
-    source: Any,
+    source: Table,
     matroid: Matroid,
     reward_range: tuple[float, float] = (0.0, 1.0),
     *,
@@ -59,7 +60,7 @@ def read_log(
 ) -> Log:
     """Read and check a log of decisions: a row for each played arm.
 
-    O(rows log rows), and one independence test a round.
+    O(rows log rows), and one independence test per round.
 
     Parameters
     ----------

@@ -11,12 +11,12 @@ from semibandit.errors import MissingExtraError, ParameterError
 from semibandit.text import number, table
 
 #: Heads of the table, and the fields of an estimate below them.
-HEADER = ("estimator", "value a round", "95 % interval", "+-", "eff. rounds")
+HEADER = ("estimator", "value per round", "95 % interval", "+-", "eff. rounds")
 
 
 class Estimate(NamedTuple):
-    """One estimate of the reward a round: its 95 % interval (`low`, `high`), the standard error, and how many rounds of
-    its own it is worth, (sum of weights)^2 / (sum of squared weights)."""
+    """One estimate of the reward per round: its 95 % interval (`low`, `high`), the standard error, and how many rounds
+    of its own it is worth, (sum of weights)^2 / (sum of squared weights)."""
 
     estimator: str
     value: float
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ReplayResult:
-    """What a policy would have earned a round, by several estimators: ``result["snips"].value``.
+    """What a policy would have earned per round, by several estimators: ``result["snips"].value``.
 
     Printed, it is a table; notebooks show it as one. `match` says what was matched, `propensities` where the
     probabilities come from: ``"logged"``, ``"uniform"`` or ``"frequencies"``. `matched_arms` counts arms shared with

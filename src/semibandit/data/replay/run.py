@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_distinct_arms, as_number, as_per_arm, as_seed, as_vector, as_whole
@@ -24,25 +25,25 @@ Predict = Callable[[int, IntArray], FloatArray]
 
 
 def replay(
-    policy: Any,
+    policy: Policy | npt.ArrayLike | Callable[[Any], npt.ArrayLike],
     log: Log,
     match: str | None = None,
     *,
     estimators: str | Sequence[str] = tuple(ESTIMATORS),
-    model: Any = None,
+    model: str | npt.ArrayLike | Callable[..., npt.ArrayLike] | None = None,
     clip: float | None = None,
     assume: str | None = None,
     learn: bool = True,
     resamples: int = 1000,
     seed: int = 0,
 ) -> ReplayResult:
-    """Off-policy evaluation: what `policy` would have earned a round, estimated from a log of another policy.
+    """Off-policy evaluation: what `policy` would have earned per round, estimated from a log of another policy.
 
     A policy decides the rounds of the log in their order and learns from what the log can tell of its choices. It sees
     less than it would live, so a learner's value is that of a slower learner. The policy is changed; give a clone to
     keep it.
 
-    O(D) a round besides the policy (O(K) with ``model="policy"``), and O(resamples) a round for the intervals.
+    O(D) per round besides the policy (O(K) with ``model="policy"``), and O(resamples) per round for the intervals.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def warm_start(policy: Policy, log: Log) -> int:
 def random_log(env: Environment, rounds: int, seed: int = 0) -> Any:
     """Decisions of the uniformly random policy in `env`, as a polars data frame in the format of a log.
 
-    Uniform over bases for uniform and partition matroids; elsewhere greedy over a random order. O(D) a round for the
+    Uniform over bases for uniform and partition matroids; elsewhere greedy over a random order. O(D) per round for the
     first two, O(K log K) else.
     """
     polars = import_polars("random_log")

@@ -2,6 +2,6 @@
 
 Both keep the same promise: arms are told of as they are touched, and an update makes the order right for a new lam.
 
-kept      one order, all of it repaired at every update: O(K) a round, for engines that look at everything anyway
-two_runs  a long run that rests and a short one with the arms that moved: O(sqrt(D K)) a round while lam stands still
+kept      one order, all of it repaired at every update: O(K) per round, for engines that look at everything anyway
+two_runs  a long run that rests and a short one with the arms that moved: O(sqrt(D K)) per round while lam stands still
 """

@@ -18,7 +18,7 @@ from semibandit.matroids.base import kind_of
 class OracleEngine(Engine):
     """Sort all weights and run the matroid's own greedy: for `Linear` and any matroid of a user.
 
-    O(K log K) a round plus at most K independence tests.
+    O(K log K) per round plus at most K independence tests.
     """
 
     name = "resolve"
@@ -55,7 +55,7 @@ class OracleEngine(Engine):
         assert np.array_equal(~self._present, self._is_deleted(np.arange(self.n_arms)))
 
 
-@register_engine("resolve", cost="O(K) a round")
+@register_engine("resolve", cost="O(K) per round")
 def resolve_engine(matroid: Matroid, records: npt.NDArray[np.void] | None = None) -> Engine:
     """The best linear-time re-solve for `matroid`: one pass, kept order, or the matroid's own greedy."""
     kind = kind_of(matroid)

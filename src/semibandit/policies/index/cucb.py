@@ -33,7 +33,7 @@ FEW_ARMS = 100
 
 
 @register(
-    cost="O(D log D + s log K) a round for s exchanges (uniform, partition); see `semibandit info`",
+    cost="O(D log D + s log K) per round for s exchanges (uniform, partition); see `semibandit info`",
     guarantee="regret O(sum of log T / gap), for every matroid",
     reference="Gai et al. 2012; Chen et al. 2013; Kveton et al. 2014",
 )
@@ -85,8 +85,8 @@ class CUCB(ClockPolicy):
     seed
         Of random ties; CUCB draws nothing else.
 
-    Cost: O(D log D + s log K) a round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
-    rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) an arm updated.
+    Cost: O(D log D + s log K) per round with s exchanges for uniform, partition and laminar matroids; O(D) in quiet
+    rounds for graphic and transversal ones with a staircase; `describe` tells which. O(1) to O(log K) per arm updated.
     The variants ``"ucb-v"`` and `clip` compute all K indices at the steps of a staircase; under the exact clock bounds
     of all of them about as often, and the indices of a few times D arms a round.
 
