@@ -41,12 +41,17 @@ def test_a_decision_is_a_sequence_of_labels():
     assert isinstance(decision, sb.LabelledDecision)
     assert list(decision) == decision.labels == ["item 0", "item 1"]
     assert len(decision) == 2 and decision[1] == "item 1" and "item 1" in decision
-    assert decision.ranked() == [("item 0", math.inf), ("item 1", math.inf)]
+    assert [(row.arm, row.index, row.plays) for row in decision.ranked()] == [
+        ("item 0", math.inf, 0),
+        ("item 1", math.inf, 0),
+    ]
     page.learn(decision, [0.0, 1.0])
     page.update([f"item {i}" for i in range(2, 6)], [0.5, 0.0, 0.0, 0.0])
     decision = page.decide()
-    (best, top), (second, next_best) = decision.ranked()
-    assert (best, second) == ("item 1", "item 2") and top - next_best == pytest.approx(0.5)
+    best, second = decision.ranked()
+    assert (best.arm, second.arm) == ("item 1", "item 2")
+    assert best.index - second.index == pytest.approx(0.5) and (best.mean, best.plays) == (1.0, 1)
+    assert decision.to_frame("pandas")["arm"].tolist() == ["item 1", "item 2"]
     assert page.table(decision) == page.table(["item 1", "item 2"])
 
 
