@@ -18,6 +18,7 @@ WIDTHS = {
     "constant(0.4)": lambda t: 0.4,
     "log": lambda t: math.sqrt(1.5 * math.log(t)),
     "log(0.5)": lambda t: math.sqrt(0.5 * math.log(t)),
+    "log(0.5, 100)": lambda t: math.sqrt(0.5 * math.log(100 + t)),
     "loglog(0.5, 2)": lambda t: math.sqrt(0.5 * (math.log(t) + 2 * math.log(max(1.0, math.log(t))))),
     "power(0.1, 0.5)": lambda t: 0.1 * t**0.5,
 }
@@ -66,7 +67,7 @@ def test_in_specifications_and_comparisons():
         ("lgo", "log"),
         ("log(", "cannot be read"),
         ("log(a)", "numbers"),
-        ("log(1, 2)", "at most c"),
+        ("constant(1, 2)", "at most width"),
         ("log(-1)", "at least 0"),
         ("log(nan)", "finite"),
         ("", "cannot be read"),

@@ -7,9 +7,9 @@ with a policy. They are told by name, with their numbers in brackets: ``"log"``,
 >>> import semibandit as sb
 >>> policy = sb.CUCB(sb.Uniform(n_arms=4, rank=2), schedule="log(0.5)")
 >>> policy.schedule
-Log(c=0.5)
+Log(c=0.5, past=0.0)
 >>> str(policy.schedule)
-'log(0.5)'
+'log(0.5, 0.0)'
 >>> round(policy.schedule(100), 3)
 1.517
 """
@@ -100,16 +100,19 @@ class Constant(Schedule):
 @schedule("log")
 @dataclass(frozen=True)
 class Log(Schedule):
-    """``sqrt(c log t)``: what CUCB does, in units of rewards. With c = 1.5 (b-a)^2 that of the paper's Theorem 5.1.
+    """``sqrt(c log(past + t))``: what CUCB does, in units of rewards. With c = 1.5 (b-a)^2 that of Theorem 5.1.
 
-    >>> Log(2.0)(1), round(Log(2.0)(8), 3)
-    (0.0, 2.039)
+    `past`: rounds that were played before the first one, for policies that learnt from a log.
+
+    >>> Log(2.0)(1), round(Log(2.0)(8), 3), Log(2.0, past=7)(1) == Log(2.0)(8)
+    (0.0, 2.039, True)
     """
 
     c: float = 1.5
+    past: float = 0.0
 
     def __call__(self, t: int) -> float:
-        return math.sqrt(self.c * math.log(t))
+        return math.sqrt(self.c * math.log(self.past + t))
 
 
 @schedule("loglog")
