@@ -147,6 +147,7 @@ def test_threads_churn_arms_while_others_decide(name, kind):
     policy = policy_of(name, kind, 40)
     rounds = 6 if name in ("fpl", "maub") else 16
     can = [method for method in ("delete", "insert", "grow") if hasattr(policy, method)]
+    more = {"means": np.linspace(0.1, 0.9, policy.n_arms)} if name == "oracle" else {}
 
     def churn(arms: list[int]) -> None:
         for i in range(rounds):
@@ -156,7 +157,7 @@ def test_threads_churn_arms_while_others_decide(name, kind):
                     policy.reset(arms)
                 policy.insert(arms)
             if "grow" in can and i % 8 == 3:
-                policy.grow(policy.matroid)
+                policy.grow(policy.matroid, **more)
 
     decide_and_learn(policy, 5, 0)  # kernels that are still to be compiled are not waited for by threads
     churn([1, 2])

@@ -120,8 +120,8 @@ def test_a_catalog_clips_too():
     catalog = sb.Catalog.uniform(2, outside="clip")
     for label in ("a", "b", "c"):
         catalog.add(label)
-    catalog.learn(["a", "b"], [0.5, 7.0])
+    catalog.update(["a", "b"], [0.5, 7.0])
     assert catalog.policy.clipped == 1
     with pytest.raises(sb.RewardError):
-        catalog.learn(["a"], [np.nan])
+        catalog.update(["a"], [np.nan])
     assert catalog.policy.counts.sum() == 2

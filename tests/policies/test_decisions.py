@@ -216,6 +216,8 @@ def naive_interval(policy, rewards, t):
     log = math.log(t)
     if policy.name in ("cucb", "faster-cucb", "sliding-window-cucb"):
         return mean, *((mean - width, mean + width) if n else (low, high)), n
+    if policy.name == "robust-cucb":  # of so few rewards no scale is estimated
+        return mean, low, high, n
     if policy.name in ("kl-osm", "maub"):
         level = log + 3.0 * math.log(max(1.0, log))
         return (

@@ -405,9 +405,21 @@ def test_a_catalog_of_arms_without_a_range():
         labels = catalog.decide()
         catalog.learn(labels, [-100.0 * (1 + int(label[-1])) for label in labels])
     with pytest.raises(sb.RewardError):
-        catalog.learn(["server 1"], [np.inf])
+        catalog.update(["server 1"], [np.inf])
     catalog.expire("server 3")
     assert "server 3" not in catalog.decide() and "server 0" in catalog.decide()
+
+
+def test_intervals_are_about_the_mean_of_the_index():
+    policy = sb.RobustCUCB(
+        sb.Uniform(n_arms=3, rank=3), reward_range=None, mean="median-of-means", blocks=3, scale=2.0
+    )
+    policy.update([0] * 6 + [1], [1.0, 1.2, 0.8, 1.1, 900.0, 1.0, 5.0])
+    rows = {row.arm: row for row in policy.decide().ranked()}
+    middle = policy.locations[0]
+    assert rows[0].high == rows[0].index and rows[0].low == pytest.approx(2.0 * middle - rows[0].high)
+    assert rows[0].high - middle == pytest.approx(policy.confidence_width * 2.0 / np.sqrt(6.0))
+    assert (rows[2].low, rows[2].high) == (-np.inf, np.inf)
 
 
 # -- what the notes say of deviations --------------------------------------------------------------------------------

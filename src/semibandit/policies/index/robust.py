@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import ALPHA, COUNT, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray
 from semibandit.checks import (
     as_number,
     as_per_arm,
@@ -240,6 +240,18 @@ class RobustCUCB(ClockPolicy):
 
     def _range_ends(self) -> tuple[FloatArray, FloatArray]:
         return super()._range_ends() if self._ends is None else self._ends
+
+    def _interval(
+        self, arms: IntArray, mean: FloatArray, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """About the mean that the index has; the whole range for an arm that has no index yet."""
+        low, high = (end if len(end) == 1 else end[arms] for end in self._range_ends())
+        recs = self._engine._recs
+        width = self._engine.lam * recs[arms, BETA]
+        ready = recs[arms, COUNT] >= self.least
+        return np.where(ready, recs[arms, ALPHA] - width, low), np.where(
+            ready, recs[arms, ALPHA] + width, high
+        )
 
     def _require_inside(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._ends is not None:
