@@ -31,7 +31,7 @@ def _play(contender: Contender, n: int) -> list[list[int]]:
     return [arms.tolist() for arms in contender.play(n)[1]]
 
 
-@pytest.mark.parametrize("env_name", ["noise", "bernoulli"])
+@pytest.mark.parametrize("env_name", ["noise", pytest.param("bernoulli", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("phase", ["explore", "late"])
 @pytest.mark.parametrize("name", SIZES)
 def test_rivals_and_engines_play_the_same_arms(name: str, phase: str, env_name: str) -> None:

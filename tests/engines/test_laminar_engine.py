@@ -16,6 +16,7 @@ from semibandit.engines.laminar.tree import _play_nodes, _play_slots
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import ArmError, ClockError, ParameterError
 from semibandit.matroids import Laminar, Partition, Uniform
+from support.seeds import seeds
 
 Families = list[tuple[list[int], int]]
 
@@ -144,7 +145,7 @@ KINDS = sorted(REWARDS)
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("seed", range(220))
+@pytest.mark.parametrize("seed", seeds(110, 220))
 def test_small_instances_with_every_invariant(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(1, 30))
@@ -155,7 +156,7 @@ def test_small_instances_with_every_invariant(seed: int) -> None:
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("seed", range(90))
+@pytest.mark.parametrize("seed", seeds(45, 90))
 def test_medium_instances(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     matroid = random_matroid(rng, int(rng.integers(60, 700)), width=[2, 4, 8][seed % 3])

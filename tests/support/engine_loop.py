@@ -28,6 +28,6 @@ class EngineLoop:
         rank = self.engine.matroid.rank
         log = np.full((n, rank), -1, dtype=np.int64)
         scratch = np.zeros(rank, dtype=np.int64), np.zeros(rank), np.zeros(2), np.zeros(3, dtype=np.int64)
-        world = self.env.means, self.env.optimal_value, np.zeros(0)
+        world = self.env.means, self.env.optimal_value, np.zeros(0), np.zeros(0), np.zeros(2, dtype=np.int64)
         self.t = int(self._run(*self._handles, *world, self.t, n, *scratch, log))
         return log

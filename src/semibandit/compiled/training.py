@@ -141,6 +141,11 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
             yield f"{name} {{}} on {kind}", _policy_lesson(name, matroid, {}, not stairs or name == "cucb")
             if stairs:
                 yield f"{name} with stairs on {kind}", _policy_lesson(name, matroid, {"clock": "auto"})
+            if name == "faster-cucb" and kind == "laminar":
+                yield (
+                    f"{name} by buckets on {kind}",
+                    _policy_lesson(name, matroid, {"engine": "buckets"}, False),
+                )
             if name == "cucb" and kind in ("uniform", "partition"):
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
     yield "inner products", _inner_products
