@@ -101,9 +101,9 @@ def fingerprint(modules: frozenset[str]) -> str:
 
 
 def all_sources() -> str:
-    """A hash of all modules with kernels and of the way in: whether anything compiled ahead may be out of date."""
-    way_in = (PACKAGE / "compiled" / "native.c").read_bytes()
-    return hashlib.sha256(fingerprint(frozenset(kernel_modules())).encode() + way_in).hexdigest()[:16]
+    """A hash of all modules with kernels, of the lessons and of the way in: whether the binary may be out of date."""
+    more = b"".join((PACKAGE / "compiled" / name).read_bytes() for name in ("native.c", "training.py"))
+    return hashlib.sha256(fingerprint(frozenset(kernel_modules())).encode() + more).hexdigest()[:16]
 
 
 def kernel_modules() -> Iterable[str]:

@@ -112,12 +112,14 @@ def _inner_products() -> None:
         base.find_base((1.0, 0.7))
 
 
-def _identification() -> None:
-    import semibandit as sb
+def _identification_lesson(matroid: Any) -> Lesson:
+    def lesson() -> None:
+        import semibandit as sb
 
-    for matroid in _matroids().values():
         env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, matroid.n_arms), seed=1)
         sb.identify(matroid, env, max_samples=matroid.n_arms + 20)
+
+    return lesson
 
 
 #: Policies by which the engines of every class of matroids are met. The kernels of others are the same for all classes,
@@ -149,7 +151,8 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
             if name == "cucb" and kind in ("uniform", "partition"):
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
     yield "inner products", _inner_products
-    yield "identification", _identification
+    for kind, matroid in _matroids().items():
+        yield f"identification on {kind}", _identification_lesson(matroid)
 
 
 #: How many of the first lessons are learnt before the others.
