@@ -20,7 +20,7 @@ help:  ## list the targets
 
 $(STAMP): pyproject.toml hatch_build.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources changed
