@@ -9,8 +9,7 @@ CODE := src tests docs benchmarks hatch_build.py
 PYTHONS := 3.11 3.12 3.13
 
 # What `make test` checks the bounds of; `make test-bounds` does so for everything.
-CHECKED := tests/compiled tests/environments tests/matroids tests/engines/test_answer.py tests/engines/test_two_runs.py \
-	tests/policies/test_cucb.py
+CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest coverage bench bench-quick kernels docs lint format clean

@@ -26,6 +26,9 @@ SIZES = {
 }
 ROUNDS = 120
 
+# The class whose rivals are held against ours by the fast tests.
+FAST = "partition"
+
 
 def _play(contender: Contender, n: int) -> list[list[int]]:
     return [arms.tolist() for arms in contender.play(n)[1]]
@@ -33,7 +36,9 @@ def _play(contender: Contender, n: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("env_name", ["noise", pytest.param("bernoulli", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("phase", ["explore", "late"])
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SIZES if name != FAST)]
+)
 def test_rivals_and_engines_play_the_same_arms(name: str, phase: str, env_name: str) -> None:
     env = random_environment(env_name, name, *SIZES[name], seed=2)
     start = explore_start(env) if phase == "explore" else late_start(env, 200)
@@ -50,7 +55,9 @@ def test_rivals_and_engines_play_the_same_arms(name: str, phase: str, env_name: 
         assert _play(other, ROUNDS) == expected, other.name
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SIZES if name != FAST)]
+)
 def test_the_compiled_way_plays_the_same_arms(name: str) -> None:
     env = random_environment("noise", name, *SIZES[name], seed=4)
     start = explore_start(env)

@@ -54,8 +54,8 @@ def test_importing_compiles_nothing_and_help_needs_no_compiler():
 @pytest.mark.parametrize("engine", ["resolve", pytest.param("kinetic", marks=pytest.mark.slow)])
 def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path, engine):
     code = RUN.replace("ENGINE", engine)
-    first = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), SEMIBANDIT_JIT="1")
-    second = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), SEMIBANDIT_JIT="1")
+    first = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), SEMIBANDIT_JIT="1", NUMBA_OPT="1")
+    second = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), SEMIBANDIT_JIT="1", NUMBA_OPT="1")
     assert int(first.stdout.split()[0]) > 0
     assert first.stderr.count("compiling kernels") == 1
     assert int(second.stdout.split()[0]) == 0
