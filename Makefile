@@ -28,7 +28,7 @@ kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: lint test-fast test-jit  ## lint and the test suite (9 minutes on 2 cores in a fresh clone, 4 of them install, kernels and lint)
+test: lint test-fast test-jit  ## lint and the test suite (10 minutes on 2 cores in a fresh clone, 4 of them install, kernels and lint)
 
 test-fast: kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
