@@ -125,3 +125,14 @@ def test_a_catalog_clips_too():
     with pytest.raises(sb.RewardError):
         catalog.update(["a"], [np.nan])
     assert catalog.policy.counts.sum() == 2
+
+
+@pytest.mark.parametrize("costs", [False, True])
+@pytest.mark.parametrize("name", ["cucb", "cts", "greedy", "robust-cucb"])
+def test_the_count_goes_on_when_a_policy_grows(name, costs):
+    policy = make(name, sb.Uniform(4, 2))
+    policy = sb.minimize(policy) if costs else policy
+    policy.update([0, 1], [HIGH + 5.0, LOW])
+    policy.grow(sb.Uniform(6, 2))
+    policy.update([5], [HIGH + 1.0])
+    assert policy.clipped == 2 == policy.describe()["clipped"]

@@ -178,6 +178,7 @@ class CostPolicy(Policy):
         """As the policy inside."""
         self._has("grow")(matroid)
         self.matroid, self.n_arms = matroid, matroid.n_arms
+        self._clipped = self.inner._clipped
 
     def _reset(self, ids: IntArray) -> None:
         self.inner._reset(ids)
