@@ -15,7 +15,7 @@ from semibandit.environments import Environment
 from semibandit.environments.base import EnvironmentState
 from semibandit.errors import ParameterError, RewardError
 from semibandit.policies.base import Policy
-from semibandit.policies.costs import mirror_at
+from semibandit.policies.costs import mirror_at, mirrored_range
 from semibandit.policies.rounds import CompiledRounds
 from semibandit.simulation.loop import MOVED, REGRET, REWARD, SELECT, STRICT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
@@ -160,10 +160,9 @@ class CompiledRun:
     def __init__(self, policy: Policy, env: Environment, world: EnvironmentState) -> None:
         self.policy, self.env = policy, env
         rank = policy.matroid.rank
-        low, high = policy.reward_range
         self.totals, self.ticks = np.zeros(2), np.zeros(3, dtype=np.int64)
         self._world = world, make_handle(world)
-        ends = [mirror_at(policy.reward_range), low, high]
+        ends = [mirror_at(policy.reward_range), *mirrored_range(policy.reward_range)]
         self._mirror = np.array(ends if policy.objective == "min" else [])
         lows, highs = policy._range_ends()
         inside = lows.max() <= env.reward_range[0] and env.reward_range[1] <= highs.min()
