@@ -130,12 +130,16 @@ def load(path: str | Path) -> Policy:
     >>> sb.load(path).select().tolist(), policy.select().tolist()
     ([2, 3], [2, 3])
     """
-    path = Path(path)
+    return _policy_of(path, *_read(path))
+
+
+def _read(path: Any) -> tuple[dict[str, Any], Arrays]:
+    """`_parse` of a file."""
     try:
-        raw = path.read_bytes()
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
-    return _policy_of(path, *_parse(raw, path))
+    return _parse(raw, path)
 
 
 def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
