@@ -13,7 +13,7 @@ from semibandit.policies.thompson.beta import inverse_survival, log_beta
 from semibandit.policies.thompson.posterior_layout import LOSSES, WINS
 
 # The point below which a standard normal number lies with probability 0.975.
-_NORMAL_975 = 1.959963984540054
+NORMAL_975 = 1.959963984540054
 
 
 @kernel
@@ -30,7 +30,7 @@ def posterior_interval(policy: Any, arms: IntArray, mean: FloatArray) -> tuple[F
     """Both ends of the central 95 % of the posteriors of these arms of a `CTS`. `mean` is NaN for arms never seen."""
     low, high = policy.reward_range
     if policy.posterior == "gaussian":
-        unseen, width = np.isnan(mean), _NORMAL_975 * policy.sigma * policy._recs[arms, BETA]
+        unseen, width = np.isnan(mean), NORMAL_975 * policy.sigma * policy._recs[arms, BETA]
         return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
     out = np.empty((2, len(arms)))
     beta_quantiles(policy._arm[arms, WINS], policy._arm[arms, LOSSES], 0.025, out)
