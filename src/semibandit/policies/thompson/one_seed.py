@@ -42,6 +42,7 @@ MOST_DIRECTIONS = 4096
     cost="O(G + D log K) for G different counts (uniform, partition); else O(K), or by directions",
     guarantee="regret O(K D^2 polylog / gap) and O~(D sqrt(K T)), also where arms of a round are correlated",
     reference="Jin, Zhao, Tan and Gu 2026; CL-SG: arXiv 2605.09277",
+    take="when bases are large or arms of a round are correlated, and a bad run now and then is no harm",
 )
 class OneSeedTS(Randomness, ClockPolicy):
     """Thompson sampling with one normal number a round in place of one an arm.
