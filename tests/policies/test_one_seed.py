@@ -303,8 +303,9 @@ def test_saved_grown_and_cloned(tmp_path, options):
 
 
 def test_auto_takes_groups_for_many_arms():
-    assert sb.OneSeedTS(sb.Uniform(1000, 3)).engine == "grouped"
-    assert sb.OneSeedTS(sb.Uniform(999, 3)).engine == "resolve"
+    assert sb.OneSeedTS(sb.Uniform(500, 3)).engine == "grouped"
+    assert sb.OneSeedTS(sb.Uniform(499, 3)).engine == "resolve"
+    assert sb.OneSeedTS(sb.Uniform(4000, 50)).engine == "resolve"
     assert sb.OneSeedTS(sb.Partition([0] * 600 + [1] * 600, 1)).engine == "grouped"
     roads = sb.OneSeedTS(sb.Graphic([(0, 1), (1, 2)]))
     assert roads.engine == "resolve" and "Z jumps" in roads.describe()["why"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from semibandit.arms import BETA, COUNT, FloatArray, IntArray
-from semibandit.checks import as_number, as_whole, one_of
+from semibandit.checks import as_number, as_whole, explain, one_of
 from semibandit.compiled.handle import by_handle
 from semibandit.engines import make_engine
 from semibandit.engines.base import Engine
 from semibandit.engines.clock import CURRENT, new_clock
+from semibandit.engines.kernels import AnyEngine
 from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid, Partition, Uniform
@@ -21,7 +23,7 @@ from semibandit.policies.records import ClockPolicy, EnginePolicy, Randomness
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.quantiles import NORMAL_975
 from semibandit.policies.thompson.seed_directions import DirectionsEngine, normal_levels
-from semibandit.policies.thompson.seed_rounds import QUERY, SEED, SeedRounds, draw_query
+from semibandit.policies.thompson.seed_rounds import QUERY, SEED, SeedRounds, draw_query, seed_observe
 
 VARIANTS = ("cts3", "cl-sg")
 ENGINES = ("auto", "grouped", "resolve")
@@ -29,8 +31,8 @@ ENGINES = ("auto", "grouped", "resolve")
 # CL-SG's epsilon in the code of its authors.
 CODE = 0.1
 
-# With fewer arms one pass over all is as fast as groups (measured).
-FEW_ARMS = 1000
+# With fewer arms, or fewer for each arm of a base, one pass over all is as fast as groups (measured).
+FEW_ARMS, FEW_FOR_EACH = 500, 100
 
 # Relative height of a stair of CL-SG's width where directions stand for Z.
 STEP = 0.01
@@ -66,8 +68,8 @@ class OneSeedTS(Randomness, ClockPolicy):
         Of CL-SG: factor under the root; 0.1 as in the code of its authors unless given.
     engine
         ``"grouped"``: uniform and partition matroids in sublinear time. ``"resolve"``: the best base of all weights
-        in every round, for any matroid. ``"auto"`` takes the first where it can and K is not small. Both make the same
-        decisions.
+        in every round, for any matroid. ``"auto"`` takes the first where it can, from K = 500 and K = 100 D on. Both
+        make the same decisions.
     directions
         If given, Z takes so many values only, the middles of equally likely slices of N(0, 1), and each has an exact
         dynamic instance that is brought up to date when its value is drawn. For matroids that are neither uniform
@@ -160,9 +162,9 @@ class OneSeedTS(Randomness, ClockPolicy):
         if not fits:
             made, _ = make_engine(self.matroid, self.records, "resolve")
             return made, "Z jumps, and groups serve uniform and partition matroids"
-        if self.n_arms < FEW_ARMS:
+        if self.n_arms < max(FEW_ARMS, FEW_FOR_EACH * self.matroid.rank):
             made, _ = make_engine(self.matroid, self.records, "resolve")
-            return made, f"K = {self.n_arms}: going through so few arms is faster"
+            return made, f"K = {self.n_arms}, D = {self.matroid.rank}: going through so few arms is faster"
         made, _ = make_engine(self.matroid, self.records, "grouped")
         return made, "arms with the same count keep their order, whatever Z is"
 
@@ -183,11 +185,19 @@ class OneSeedTS(Randomness, ClockPolicy):
         if exclude is not None or among is not None or weights is not None:
             return super().select(exclude, among=among, weights=weights)
         with self._lock:
-            if self._whole is None:
+            whole = self._whole
+            if whole is None:
                 return super().select()
-            arms = self._play(self._t + 1)
-            self._played_until(self._t + 1)
-            return arms
+            # Straight to the kernel: every call in between costs more than it does.
+            t = self._t + 1
+            out = np.empty(self.matroid.rank, dtype=np.int64)
+            n = whole._enter_select(whole.own_handle, whole.engine_handle, t, out)
+            self._played_until(t)
+            return out if n == out.shape[0] else out[:n].copy()
+
+    @cached_property
+    def _observe(self) -> Any:
+        return by_handle(seed_observe, SeedRounds, AnyEngine).entry
 
     def _query(self, t: int) -> float:
         return float(by_handle(draw_query, SeedRounds).entry(self._aside.own_handle, t))
@@ -206,7 +216,14 @@ class OneSeedTS(Randomness, ClockPolicy):
         return self.sigma if self.variant == "cts3" else float(self._clock[CURRENT])
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        EnginePolicy._update(self, arms, rewards)
+        whole = self._whole
+        if whole is None:
+            EnginePolicy._update(self, arms, rewards)
+        else:
+            low, high = self.reward_range
+            code = self._observe(whole.own_handle, whole.engine_handle, arms, rewards, low, high)
+            if code:
+                raise explain(code, arms, rewards, self.n_arms, self.reward_range)
         if self._plays_waiting is not None:
             self._wait(arms, 0)
 

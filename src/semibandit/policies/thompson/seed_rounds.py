@@ -10,8 +10,8 @@ from semibandit.compiled.handle import Floats1, Number, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_normal, next_uniform
 from semibandit.engines.clock import tick
-from semibandit.engines.kernels import add_reward, engine_select
-from semibandit.policies.rounds import implement_rounds
+from semibandit.engines.kernels import add_reward, check_feedback, engine_select, engine_touch_many
+from semibandit.policies.rounds import implement_rounds, policy_learn
 
 # Entries of `last`: what the engine was asked at in the last round, and the Z of that round.
 QUERY, SEED = 0, 1
@@ -56,6 +56,16 @@ def _seed_learn(own, engine, arms, rewards, n):
         add_reward(recs, arms[j], rewards[j])
         if own.more > 0.0:
             recs[arms[j], BETA] = 1.0 / math.sqrt(recs[arms[j], COUNT] + own.more)
+
+
+@inline_kernel
+def seed_observe(own, engine, arms, rewards, low, high):
+    """Validate a batch of feedback, then learn it and tell the engine. Returns as `engines.kernels.check_feedback`."""
+    code = check_feedback(engine.recs.shape[0], arms, rewards, low, high)
+    if code == 0:
+        policy_learn(own, engine, arms, rewards, arms.shape[0])
+        engine_touch_many(engine, arms)
+    return code
 
 
 implement_rounds(SeedRounds, select=_seed_select, learn=_seed_learn)
