@@ -150,6 +150,8 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
                 )
             if name == "cucb" and kind in ("uniform", "partition"):
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
+        if kind in ("uniform", "partition"):
+            yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
     yield "inner products", _inner_products
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)
