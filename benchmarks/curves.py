@@ -9,9 +9,11 @@ import click
 
 
 @click.command("curves")
-@click.argument("figure", type=click.Choice(["wang-chen", "zimmert", "classes"]))
-@click.option("--repeats", type=click.IntRange(2), help="Instances or repeats.  [default: 10, 50, 50]")
-@click.option("--rounds", type=click.IntRange(10), default=10_000, show_default=True)
+@click.argument("figure", type=click.Choice(["wang-chen", "zimmert", "jin", "tails", "classes"]))
+@click.option(
+    "--repeats", type=click.IntRange(2), help="Instances or repeats.  [default: 10, 50, 20, 400, 50]"
+)
+@click.option("--rounds", type=click.IntRange(10), help="[default: 10000; jin: 7500]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every final regret here.")
 @click.option(
@@ -24,7 +26,7 @@ import click
 def command(
     figure: str,
     repeats: int | None,
-    rounds: int,
+    rounds: int | None,
     seed: int,
     json_file: Path | None,
     out: Path,
@@ -36,8 +38,11 @@ def command(
     \b
     python -m benchmarks curves wang-chen        Wang and Chen 2018, Figure 1(a)
     python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
+    python -m benchmarks curves jin              Jin et al. 2026: spanning trees, 20, 30 and 50 vertices
+    python -m benchmarks curves tails            quantiles of the regret of Thompson sampling
     python -m benchmarks curves classes --out docs
     """
+    from benchmarks.jin import ROUNDS
     from benchmarks.published import CLASSES, FIGURES, HORIZON, POLICIES, class_curves
     from semibandit.checks import one_of
     from semibandit.cli.files import need, output_folder, writable
@@ -45,8 +50,11 @@ def command(
 
     if json_file is not None:
         writable(json_file, "--json", (".json",))
+    rounds = rounds or (ROUNDS if figure == "jin" else HORIZON)
     kept: dict[str, dict[str, list[float]]] = {}
-    if figure == "classes":
+    if figure in ("jin", "tails"):
+        kept = _quantiles(figure, repeats, rounds, seed)
+    elif figure == "classes":
         need("matplotlib", "curves classes")
         for name in names:
             one_of(name, "--matroid", tuple(CLASSES))
@@ -102,6 +110,38 @@ def command(
         about = {"figure": figure, "rounds": rounds, "seed": seed, "final_regret": kept}
         json_file.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
         _say(f"written: {json_file}")
+
+
+def _quantiles(figure: str, repeats: int | None, rounds: int, seed: int) -> dict[str, dict[str, list[float]]]:
+    """Means and quantiles of the regrets of `benchmarks.jin`; all of them for the file."""
+    import numpy as np
+
+    from benchmarks.jin import PUBLISHED, QUANTILES, ROUNDS, TAILS, jin, tails
+    from semibandit.text import number, table
+
+    kept: dict[str, dict[str, list[float]]] = {}
+    header = ["curve", "regret", "+-", *(f"{100 * level:g} %" for level in QUANTILES), "worst", "published"]
+    for case in PUBLISHED if figure == "jin" else TAILS:
+        if isinstance(case, int):
+            name, told = f"{case} vertices", PUBLISHED[case] if rounds == ROUNDS else {}
+            found = jin(case, repeats or 20, rounds, seed, _say)
+        else:
+            name, told = case, {}
+            found = tails(case, repeats or 400, rounds, seed, _say)
+        kept[name] = {label: values.tolist() for label, values in found.items()}
+        lines = [
+            [
+                label,
+                number(float(values.mean())),
+                number(float(values.std(ddof=1) / len(values) ** 0.5)),
+                *(number(float(value)) for value in np.quantile(values, QUANTILES)),
+                number(float(values.max())),
+                number(told.get(label)),
+            ]
+            for label, values in found.items()
+        ]
+        click.echo(f"\n{name}, {rounds:,} rounds\n{table(header, lines)}")
+    return kept
 
 
 def _say(message: str) -> None:

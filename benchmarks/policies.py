@@ -50,6 +50,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("KL-OSM, staircase", "kl-osm:clock=auto", textbook.KlOsm),
     Entry("CTS", "cts", textbook.Cts),
     Entry("CTS, Gaussian", "cts:posterior=gaussian", textbook.GaussianCts),
+    Entry("CTS3", "one-seed", textbook.OneSeed),
+    Entry("CL-SG", "one-seed:variant=cl-sg", textbook.SharedGaussian),
     Entry("sliding window", "sliding-window-cucb", textbook.SlidingWindow),
     Entry("discounted", "discounted-cucb", textbook.Discounted),
     Entry("FPL", "fpl", textbook.Fpl),

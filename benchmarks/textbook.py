@@ -213,6 +213,24 @@ class GaussianCts(Textbook):
         return noise
 
 
+class OneSeed(Textbook):
+    """CTS3: one normal number for all arms, standard deviation 1/2 of a reward."""
+
+    def index(self) -> FloatArray:
+        return self._optimistic(0.5 * self.rng.standard_normal())
+
+
+class SharedGaussian(Textbook):
+    """CL-SG: one normal number for all arms, a width of sqrt(0.1 log t / (N + 1))."""
+
+    def update(self, arms: IntArray, rewards: FloatArray) -> None:
+        super().update(arms, rewards)
+        self.widths[arms] = 1.0 / np.sqrt(self.counts[arms] + 1.0)
+
+    def index(self) -> FloatArray:
+        return self._optimistic(self.rng.standard_normal() * math.sqrt(0.1 * math.log(self.t)))
+
+
 class SlidingWindow(Ucb):
     """CUCB over the last `window` rounds, whose arms and rewards are kept in a ring."""
 

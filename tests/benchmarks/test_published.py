@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
+from benchmarks.jin import PUBLISHED, jin, jin_instance, tails
+from benchmarks.jin import curves as jin_curves
 from benchmarks.published import (
     CLASSES,
     WANG_CHEN,
@@ -63,6 +67,50 @@ def test_zimmerts_figure():
         assert near(found[curve.label], curve.reference, 0.1), curve
 
 
+def test_the_instance_of_jin_and_others():
+    env = jin_instance(3, 20)
+    assert env.matroid.rank == 19 and abs(env.n_arms - 0.6 * 190) < 4 * np.sqrt(190 * 0.24)
+    assert np.allclose(env.means, env.locations, atol=1e-12), "nothing is clipped"
+    assert [curve.label for curve in jin_curves(20)] == ["CUCB", "CTS", "CTS3"]
+
+
+def test_jins_regrets_in_a_short_run():
+    """The smallest graphs; CTS3 varies most from run to run."""
+    found = jin(20, repeats=4, seed=100)
+    for curve in jin_curves(20):
+        assert near(found[curve.label], curve.published, 0.15), curve
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vertices", PUBLISHED)
+def test_jins_figure(vertices, capsys):
+    """Plots were read to 5 %, and their graphs are not ours: a tenth, and two standard errors of our own runs."""
+    found = jin(vertices, repeats=20, seed=0)
+    with capsys.disabled():
+        print("\n" + "\n".join(f"{vertices} {label}: {value.mean():,.0f}" for label, value in found.items()))
+    for curve in jin_curves(vertices):
+        assert near(found[curve.label], curve.published, 0.1), curve
+    assert found["CUCB"].mean() > found["CTS"].mean() > found["CTS3"].mean()
+
+
+def test_tails_of_one_seed_are_heavier_in_a_short_run():
+    found = tails("5 of 10, gap 1/8", repeats=60)
+    spread = {
+        label: np.subtract(*np.quantile(found[label], [0.9, 0.1])) for label in ("CTS, Gaussian", "CTS3")
+    }
+    assert spread["CTS3"] > 1.3 * spread["CTS, Gaussian"]
+
+
+@pytest.mark.slow
+def test_tails_of_one_seed_are_heavier():
+    """The median is lower than that of CTS, nine runs of ten are not, and the worst ones are far worse."""
+    found = tails("5 of 10, gap 1/8", repeats=400)
+    low, middle, high, rare = np.quantile(found["CTS3"], [0.1, 0.5, 0.9, 0.99])
+    others = np.quantile(found["CTS, Gaussian"], [0.1, 0.5, 0.9, 0.99])
+    assert low < others[0] and middle < others[1]
+    assert high > 1.2 * others[2] and rare > 1.5 * others[3]
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_bounds_hold_on_every_class(name):
     found = class_curves(name, ("cucb", "faster-cucb", "kl-osm"), repeats=2, rounds=800)
@@ -77,6 +125,14 @@ def test_command_line(tmp_path):
     result = call.invoke(main, ["curves", "zimmert", *short, "--json", str(tmp_path / "z.json")])
     assert result.exit_code == 0 and (tmp_path / "z.json").exists()
     assert "reference run" not in result.output and "--rounds 10000 compares" in result.output
+    shown = call.invoke(
+        main, ["curves", "jin", "--repeats", "2", "--rounds", "40", "--json", str(tmp_path / "j.json")]
+    )
+    assert shown.exit_code == 0 and shown.output.count("CTS3") == 3 and "99 %" in shown.output
+    kept = json.loads((tmp_path / "j.json").read_text())["final_regret"]
+    assert (
+        list(kept) == ["20 vertices", "30 vertices", "50 vertices"] and len(kept["20 vertices"]["CTS3"]) == 2
+    )
     pytest.importorskip("matplotlib")
     arguments = [
         "curves",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,32 @@ def test_they_make_our_decisions(label: str) -> None:
             textbook.seen_once(player, world)
         played.append([np.sort(arms).tolist() for arms in Contender(label, "", player, world).play(250)[1]])
     assert played[0] == played[1]
+
+
+@pytest.mark.parametrize("label", ["CTS3", "CL-SG"])
+def test_one_seed_decides_as_ours_at_the_same_z(label: str) -> None:
+    """Each draws a Z of its own; told ours, the textbook plays our arms."""
+    entry, arms = BY_NAME[label], 40
+    env = random_environment("noise", "uniform", arms, rank_of(arms), seed=3)
+    policy: Any = make_policy(entry.spec, env.matroid, seed=1)
+    assert entry.textbook is not None
+    theirs: Any = entry.textbook(arms, rank_of(arms), 1)
+
+    class Told:
+        def standard_normal(self) -> float:
+            return float(policy.seed_of_round)
+
+    theirs.rng = Told()
+    everyone = np.arange(arms)
+    seen = env.draw(everyone)
+    policy.update(everyone, seen)
+    theirs.update(everyone, seen)
+    for _ in range(250):
+        played = policy.select()
+        assert np.sort(theirs.select()).tolist() == played.tolist()
+        rewards = env.draw(played)
+        policy.update(played, rewards)
+        theirs.update(played, rewards)
 
 
 @pytest.mark.parametrize("label", ["CTS", "CTS, Gaussian", "FPL", "epsilon-greedy", "random", "scaled"])

@@ -273,7 +273,7 @@ def test_the_built_in_engines_are_there_whatever_was_imported_first():
         "import sys\n"
         "import semibandit.engines.kinetic.engine\n"
         "from semibandit.engines import ENGINES\n"
-        "assert list(ENGINES) == ['adaptive', 'hot-cold', 'kinetic', 'resolve'], list(ENGINES)\n"
+        "assert list(ENGINES) == ['adaptive', 'grouped', 'hot-cold', 'kinetic', 'resolve'], list(ENGINES)\n"
         "assert ENGINES['kinetic'].serves == ('uniform', 'partition', 'laminar')\n"
         "assert ENGINES['adaptive'].serves == ('graphic', 'transversal')\n"
         "assert 'numba' not in sys.modules\n"

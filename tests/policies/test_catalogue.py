@@ -125,6 +125,28 @@ def test_every_entry_says_what_it_is():
         sb.Nobody  # noqa: B018
 
 
+def test_every_built_in_policy_says_when_to_take_it():
+    lacking = [
+        name
+        for name, entry in POLICIES.items()
+        if entry.factory.__module__.startswith("semibandit.") and not entry.take
+    ]
+    assert lacking == [], "register(..., take=...) says when to take a policy rather than another"
+    told = [entry.take for entry in POLICIES.values()]
+    assert len(set(told)) == len(told)
+    one = CliRunner().invoke(main, ["policies", "one-seed"]).output
+    assert "take     when bases are large" in one and "cost     O(G + D log K)" in one
+    rows = json.loads(CliRunner().invoke(main, ["policies", "--json"]).output)
+    assert {row["name"]: row["take"] for row in rows} == {
+        name: entry.take for name, entry in POLICIES.items()
+    }
+
+
+def test_a_policy_from_outside_need_not_say_when_to_take_it(slow_clock):
+    assert POLICIES["slow-clock"].take == ""
+    assert "take  " not in CliRunner().invoke(main, ["policies", "slow-clock"]).output
+
+
 def test_constructors_take_keywords_only():
     for name in POLICIES:
         with pytest.raises(TypeError):

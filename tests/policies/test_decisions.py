@@ -217,6 +217,9 @@ def naive_interval(policy, rewards, t):
     log = math.log(t)
     if policy.name in ("cucb", "faster-cucb", "sliding-window-cucb"):
         return mean, *((mean - width, mean + width) if n else (low, high)), n
+    if policy.name == "one-seed":  # the central 95 % of what is added, sigma = 1/2
+        likely = 1.959963984540054 * 0.5 / math.sqrt(n) if n else math.nan
+        return mean, *((mean - likely, mean + likely) if n else (low, high)), n
     if policy.name == "robust-cucb":  # of so few rewards no scale is estimated
         return mean, low, high, n
     if policy.name in ("kl-osm", "maub"):

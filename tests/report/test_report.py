@@ -156,6 +156,8 @@ def test_the_page_tells_what_it_should(trial: Sweep) -> None:
     assert half is not None and mean > half > 0
     from semibandit.text import number
 
+    low, middle, high = np.quantile(entry.regret[:, -1], [0.1, 0.5, 0.9])
+    assert f"{number(middle)} ({number(low)} \N{EN DASH} {number(high)})" in words
     assert number(mean, 4) in words and f"{number(mean - half, 4)} … {number(mean + half, 4)}" in words
 
 

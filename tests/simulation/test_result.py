@@ -49,6 +49,25 @@ def test_ranked_by_regret_and_equals_in_their_order(runs: Comparison) -> None:
     assert same.ranking == ["b", "a"]
 
 
+def test_quantiles_beside_means() -> None:
+    """Ten runs of regret 1 .. 10: numpy's definition is that of linear interpolation between neighbours."""
+    runs = Comparison({"some": [run("some", float(k)) for k in range(1, 11)]})
+    found = runs.quantiles("some", [0.0, 0.25, 0.5, 1.0])
+    assert found.shape == (4, 10)
+    assert found[:, -1] == pytest.approx([1.0, 3.25, 5.5, 10.0]) and found[:, 4] == pytest.approx(
+        found[:, -1] / 2
+    )
+    assert runs.quantiles("some")[:, -1] == pytest.approx([1.9, 5.5, 9.1])
+    row = runs.summary()[0]
+    assert [row[f"regret_{n}"] for n in (10, 50, 90)] == pytest.approx([1.9, 5.5, 9.1])
+    assert "5.50 (1.90 \N{EN DASH} 9.10)" in Page(runs._repr_html_()).words
+    for wrong in ([-0.1], [1.5], [[0.5]], [np.nan]):
+        with pytest.raises(sb.ParameterError, match="levels must be numbers between 0 and 1"):
+            runs.quantiles("some", wrong)
+    with pytest.raises(sb.ParameterError, match="was not compared"):
+        runs.quantiles("other")
+
+
 def test_a_table_in_a_notebook(runs: Comparison) -> None:
     text = runs._repr_html_()
     page = Page(text)

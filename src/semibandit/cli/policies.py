@@ -1,4 +1,4 @@
-"""`semibandit policies`: all policies with what they cost, promise and come from."""
+"""`semibandit policies`: all policies with when to take them, what they cost, promise and come from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the list.")
 def command(name: str | None, as_json: bool) -> None:
-    """List the policies, or show one: cost of a round, guarantee, reference and options.
+    """List the policies, or show one: when to take it, cost of a round, guarantee, reference and options.
 
     \b
     semibandit policies
@@ -29,6 +29,7 @@ def command(name: str | None, as_json: bool) -> None:
         rows = [
             {
                 "name": entry.name,
+                "take": entry.take,
                 "cost": entry.cost,
                 "guarantee": entry.guarantee,
                 "reference": entry.reference,
@@ -43,12 +44,15 @@ def command(name: str | None, as_json: bool) -> None:
             click.echo()
         click.secho(entry.name, bold=True)
         for label, text in (
+            ("take", entry.take),
             ("cost", entry.cost),
             ("promise", entry.guarantee),
             ("from", entry.reference),
             ("options", ", ".join(entry.options) or "none"),
         ):
             lines = textwrap.wrap(text, 88)
+            if not lines:
+                continue
             click.echo(f"  {label:<9}{lines[0]}")
             for line in lines[1:]:
                 click.echo(f"  {'':<9}{line}")

@@ -159,7 +159,18 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]], best: float) -> str:
     from semibandit.text import number, table
 
-    header = ("policy", "engine", "clock", "regret", "+-", "of best", "select us", "update us", "path")
+    header = (
+        "policy",
+        "engine",
+        "clock",
+        "regret",
+        "+-",
+        "90 %",
+        "of best",
+        "select us",
+        "update us",
+        "path",
+    )
     lines = [
         (
             row["policy"] if len(row["policy"]) <= 27 else row["policy"][:24] + "...",
@@ -167,6 +178,7 @@ def _table(rows: list[dict[str, Any]], best: float) -> str:
             str(row.get("clock", "-")),
             number(row["regret"], 5),
             number(row["standard_error"]),
+            number(row["regret_90"]) if row["repeats"] > 1 else "-",
             f"{100 * row['regret'] / best:.2g}%" if best > 0 else "-",
             number(row["select_us"]),
             number(row["update_us"]),

@@ -157,6 +157,8 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
                 )
             if name == "cucb" and kind in ("uniform", "partition"):
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
+        if kind in ("uniform", "partition"):
+            yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
     yield "inner products", _inner_products
     yield "fleets", _fleets
     for kind, matroid in _matroids().items():

@@ -17,6 +17,7 @@ from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
 from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
+from semibandit.policies.thompson.one_seed import OneSeedTS
 
 __all__ = [
     "CLUCB",
@@ -30,6 +31,7 @@ __all__ = [
     "FasterCUCB",
     "Greedy",
     "IdentificationResult",
+    "OneSeedTS",
     "Oracle",
     "Policy",
     "Random",

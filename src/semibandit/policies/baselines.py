@@ -48,6 +48,7 @@ def random_rounds(draws: Any) -> Any:
     cost="O(D) a round (uniform, partition); O(K) for other classes",
     guarantee="none: linear regret, the yardstick from above",
     reference="folklore",
+    take="to collect unbiased logs, or as the yardstick from above",
 )
 class Random(Randomness, CountingPolicy):
     """Plays a random base each round and learns nothing; rewards are only counted.
@@ -127,6 +128,7 @@ class Random(Randomness, CountingPolicy):
     cost="an update of the engine for each arm played; no pass over all arms",
     guarantee="none: it can be stuck for ever",
     reference="folklore",
+    take="when exploring is out of the question, or as a yardstick",
 )
 class Greedy(ClockPolicy):
     """Plays the base of largest empirical mean; arms never pulled come first. It can be stuck for ever.
@@ -212,6 +214,7 @@ def epsilon_rounds(draws: Any) -> Any:
     cost="as greedy, or as random",
     guarantee="fixed epsilon: linear regret; decaying: O(log T) if decay is large enough",
     reference="Auer, Cesa-Bianchi and Fischer 2002",
+    take="when a fixed share of random rounds is wanted, as for logs that others evaluate",
 )
 class EpsilonGreedy(Randomness, Greedy):
     """Greedy, but now and then a random base (Sutton and Barto; decaying: Auer, Cesa-Bianchi and Fischer 2002).

@@ -41,6 +41,7 @@ class PolicyEntry:
     cost: str
     guarantee: str
     reference: str
+    take: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -55,17 +56,18 @@ _COMMA = re.compile(r",(?![^()]*\))")
 _entries: dict[str, PolicyEntry] = {}
 
 
-def register(*, cost: str, guarantee: str, reference: str) -> Callable[[P], P]:
+def register(*, cost: str, guarantee: str, reference: str, take: str = "") -> Callable[[P], P]:
     """Put a policy class into the catalogue, under its `name`: on the command line, in experiments, in files.
 
-    `cost`: of a round. `guarantee`: what is proven of its regret. `reference`: where it comes from.
+    `cost`: of a round. `guarantee`: what is proven of its regret. `reference`: where it comes from. `take`: when to
+    take this one rather than another, in a few words.
     """
 
     def decorate(cls: P) -> P:
         known = _entries.get(cls.name)
         if known is not None and known.factory.__qualname__ != cls.__qualname__:
             raise ParameterError(f"policy {cls.name!r} is {known.factory.__qualname__} already")
-        _entries[cls.name] = PolicyEntry(cls.name, cls, cost, guarantee, reference)
+        _entries[cls.name] = PolicyEntry(cls.name, cls, cost, guarantee, reference, take)
         return cls
 
     return decorate

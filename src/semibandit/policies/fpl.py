@@ -131,6 +131,7 @@ implement_rounds(PerturbedRounds, select=_perturbed_select, learn=_perturbed_lea
     cost="O(K) a draw, up to 1 + cap draws a round",
     guarantee="regret O(D sqrt(K T log K)), rewards chosen by an adversary",
     reference="Neu and Bartok 2013",
+    take="when rewards may be chosen against you, at any cost in time",
 )
 class FPL(Randomness, CountingPolicy):
     """Follow the perturbed leader, for rewards that an adversary may choose.

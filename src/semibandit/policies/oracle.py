@@ -40,7 +40,12 @@ def count_aside(own, engine, arms, rewards, n):
 implement_rounds(KnownRounds, prepare=_known_prepare, learn=count_aside, touches="nothing")
 
 
-@register(cost="O(D) a round", guarantee="no regret: it is told the means", reference="folklore")
+@register(
+    cost="O(D) a round",
+    guarantee="no regret: it is told the means",
+    reference="folklore",
+    take="as the yardstick from below, where the means are known",
+)
 class Oracle(CountingPolicy):
     """Knows the means and plays their best base: the policy without regret.
 

@@ -15,6 +15,7 @@ from semibandit.experiments.cells import cells_of
 from semibandit.experiments.definition import parse_experiment
 from semibandit.experiments.store import Store
 from semibandit.report.stats import half_width, paired
+from semibandit.simulation.result import quantiles_of
 from semibandit.text import unknown
 
 _WINDOWS_PER_DECADE = 4
@@ -50,6 +51,11 @@ class Entry:
         """Mean regret at the end and half of its interval."""
         half = self.half_regret
         return float(self.mean_regret[-1]), None if half is None else float(half[-1])
+
+    @property
+    def quantiles(self) -> FloatArray:
+        """Regret at the end that 10, 50 and 90 % of the repeats stay below."""
+        return quantiles_of(self.regret[:, -1])
 
     @property
     def select_us(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from semibandit.report.data import Entry, Sweep, World, difference
 from semibandit.report.style import REPORT_CSS, REPORT_SCRIPT, SCALES, page
 from semibandit.report.svg import COLOURS, Line, bar_chart, line_chart, scatter_chart
+from semibandit.simulation.result import MIDDLE, middle_of
 from semibandit.text import number
 
 _POINTS = 160
@@ -205,16 +206,19 @@ def _final(world: World) -> str:
         one = world.entries[i]
         mean, half = one.final
         interval = "\u2013" if half is None else f"{number(mean - half, 4)} … {number(mean + half, 4)}"
+        low, middle, high = one.quantiles.tolist()
+        usual = "\u2013" if half is None else middle_of(middle, low, high)
         total = best * float(one.rounds[-1])
         share = f"{number(100 * mean / total, 2)} %" if total > 0 else "\u2013"
         what = " ".join(filter(None, (one.engine, one.clock)))
         rows.append(
             f'<tr><td class="name">{_dot(i)}{escape(one.label)}</td><td>{number(mean, 4)}</td><td>{interval}</td>'
-            f"<td>{share}</td><td>{number(one.select_us)}</td><td>{number(one.update_us)}</td>"
+            f"<td>{usual}</td><td>{share}</td><td>{number(one.select_us)}</td><td>{number(one.update_us)}</td>"
             f'<td class="left">{escape(one.path)}</td><td class="left">{escape(what)}</td></tr>'
         )
     head = (
-        '<tr><th class="left">policy</th><th>regret</th><th>95 % interval</th><th>of the best</th>'
+        '<tr><th class="left">policy</th><th>regret</th><th>95 % interval</th>'
+        f"<th>{MIDDLE}</th><th>of the best</th>"
         '<th>select µs</th><th>update µs</th><th class="left">timed</th><th class="left">engine, clock</th></tr>'
     )
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'

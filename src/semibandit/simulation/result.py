@@ -16,6 +16,23 @@ from semibandit.errors import ParameterError
 from semibandit.frames import data_frame
 from semibandit.text import number, unknown
 
+#: The part of the runs that lose no more: what is told beside means.
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def quantiles_of(regret: FloatArray, levels: Sequence[float] = LEVELS) -> FloatArray:
+    """Quantiles over the first axis, the repeats, interpolated between neighbours: levels x the other axes."""
+    return np.asarray(np.quantile(regret, levels, axis=0))
+
+
+#: Head of a column of `middle_of`.
+MIDDLE = "median (10 \N{EN DASH} 90 %)"
+
+
+def middle_of(median: float, low: float, high: float) -> str:
+    """A median between the quantiles of 10 and 90 %, for tables."""
+    return f"{number(median)} ({number(low)} \N{EN DASH} {number(high)})"
+
 
 def checkpoints(rounds: int, record_every: int | Sequence[int] | None) -> IntArray:
     """Rounds at which a run is recorded; the last one is the last round. O(number of checkpoints).
@@ -140,8 +157,30 @@ class Comparison:
             return np.full(regret.shape[1], np.nan)
         return np.asarray(regret.std(axis=0, ddof=1) / np.sqrt(len(regret)))
 
+    def quantiles(self, policy: str, levels: Sequence[float] = LEVELS) -> FloatArray:
+        """Quantiles of regret over the repeats, levels x checkpoints; by default those of 10, 50 and 90 % of the runs.
+
+        Beside the mean because it tells little of a policy that is often good and now and then bad. With R repeats
+        nothing is known beyond the levels 1 / R and 1 - 1 / R.
+
+        >>> import semibandit as sb
+        >>> items = sb.Uniform(n_arms=4, rank=1)
+        >>> env = sb.Bernoulli(items, [0.2, 0.4, 0.6, 0.8], seed=1)
+        >>> runs = sb.compare({"draws": sb.CTS(items)}, env, rounds=500, repeats=20)
+        >>> low, middle, high = runs.quantiles("draws")[:, -1]
+        >>> bool(low < middle < high)
+        True
+        """
+        told = np.asarray(levels, dtype=np.float64)
+        if told.ndim != 1 or not ((told >= 0.0) & (told <= 1.0)).all():
+            raise ParameterError(f"levels must be numbers between 0 and 1, got {levels!r}")
+        return quantiles_of(self.regret(policy), told.tolist())
+
     def summary(self) -> list[dict[str, Any]]:
-        """A row per policy, in their order: final regret, its standard error, microseconds per round, path."""
+        """A row per policy, in their order: final regret, its error and quantiles, microseconds per round, path.
+
+        ``regret_10``, ``regret_50`` and ``regret_90``: what 10, 50 and 90 % of the repeats stay below.
+        """
         rows: list[dict[str, Any]] = []
         for name, runs in self.runs.items():
             about: dict[str, Any] = {k: runs[0].about[k] for k in ("engine", "clock") if k in runs[0].about}
@@ -152,6 +191,10 @@ class Comparison:
                     "repeats": len(runs),
                     "regret": float(self.mean_regret(name)[-1]),
                     "standard_error": float(self.standard_error(name)[-1]),
+                    **{
+                        f"regret_{100 * level:.0f}": float(value)
+                        for level, value in zip(LEVELS, self.quantiles(name)[:, -1], strict=True)
+                    },
                     "reward": float(np.mean([run.reward[-1] for run in runs])),
                     "select_us": float(np.median([1e6 * r.select_seconds[-1] / r.rounds[-1] for r in runs])),
                     "update_us": float(np.median([1e6 * r.update_seconds[-1] / r.rounds[-1] for r in runs])),
@@ -210,6 +253,7 @@ class Comparison:
             label = f"<b>{escape(name)}</b>" if name == self.best else escape(name)
             cells = (
                 f"{number(row['regret'], 4)}{error}",
+                middle_of(row["regret_50"], row["regret_10"], row["regret_90"]) if error else "",
                 number(row["reward"], 4),
                 number(row["select_us"] + row["update_us"]),
                 row["path"],
@@ -217,7 +261,8 @@ class Comparison:
             )
             lines.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         head = "".join(
-            f"<th>{word}</th>" for word in ("policy", "regret", "reward", "µs per round", "path", "engine")
+            f"<th>{word}</th>"
+            for word in ("policy", "regret", MIDDLE, "reward", "µs per round", "path", "engine")
         )
         row = rows[self.best]
         told = (

@@ -36,6 +36,7 @@ FEW_ARMS = 100
     cost="O(D log D + s log K) per round for s exchanges (uniform, partition); see `semibandit info`",
     guarantee="regret O(sum of log T / gap), for every matroid",
     reference="Gai et al. 2012; Chen et al. 2013; Kveton et al. 2014",
+    take="when a bound must be promised; with a prior and exploration=practical when rewards are rare",
 )
 class CUCB(ClockPolicy):
     """Optimism in the face of uncertainty over the bases of a matroid.

@@ -124,6 +124,7 @@ def divide(recs, waiting, first, unit):
     cost="that of cucb; O(K) every 139 / (1 - discount) rounds",
     guarantee="for rewards that change: old feedback counts less",
     reference="Kocsis and Szepesvari 2006; Garivier and Moulines 2011",
+    take="when means drift slowly",
 )
 class DiscountedCUCB(ForgettingPolicy):
     """CUCB in which feedback that came s rounds ago counts with weight ``discount ** s``.

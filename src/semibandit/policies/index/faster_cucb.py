@@ -40,6 +40,7 @@ EXPLORATION = 1.5
     cost="D polylog(T): that of a round over rounded features; needs the horizon",
     guarantee="regret O(sum of log T / gap) up to lower order terms, for every matroid (Theorem 5.1)",
     reference="Tzeng et al. 2024, Matroid Semi-Bandits in Sublinear Time",
+    take="to study or reproduce the paper; cucb is exact and as fast",
 )
 class FasterCUCB(ClockPolicy):
     """CUCB whose base is only (1+epsilon)-approximate, epsilon = 1 / log^m T, and therefore found faster.

@@ -24,6 +24,7 @@ from semibandit.policies.state import array_of
     cost="bounds of all indices at times, indices of a few times D arms a round; else that of cucb",
     guarantee="asymptotically optimal for Bernoulli rewards, for every matroid",
     reference="Talebi and Proutiere 2016",
+    take="when rewards are 0 or 1 and the smallest regret of long runs counts",
 )
 class KLOSM(EnginePolicy):
     """The base of largest KL-UCB index each round.

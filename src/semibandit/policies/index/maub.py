@@ -139,6 +139,7 @@ implement_rounds(LeaderRounds, select=_leader_select, learn=count_rewards, touch
     cost="O(K) to O(K D) a round; independence tests only when the leader changes",
     guarantee="none claimed: our reading of the paper's abstract",
     reference="after Delage and Gaudel 2025; Combes and Proutiere 2014",
+    take="when asking what is independent costs much more than going through all arms",
 )
 class MAUB(CountingPolicy):
     """Unimodal matroid bandit: the best base by mean leads, and only its single exchanges are explored.

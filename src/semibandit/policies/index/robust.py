@@ -56,6 +56,7 @@ _FEW = 3
     cost="that of cucb; a median of B blocks takes O(B^2) per arm updated",
     guarantee="regret O(sum of s^2 log T / gap) if the scale s is a bound, see the class; none if it is estimated",
     reference="Bubeck, Cesa-Bianchi and Lugosi 2013; Audibert, Munos and Szepesvari 2009",
+    take="when rewards have outliers, or no range is known",
 )
 class RobustCUCB(ClockPolicy):
     """CUCB whose width is scaled to each arm's own spread, and whose mean may be one that outliers hardly move.

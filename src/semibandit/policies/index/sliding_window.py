@@ -125,6 +125,7 @@ implement_rounds(WindowRounds, prepare=_window_prepare, learn=_window_learn)
     cost="that of cucb, and O(log K) for each reward that leaves the window",
     guarantee="for rewards that change abruptly: only the last rounds count",
     reference="Garivier and Moulines 2011",
+    take="when means change abruptly now and then",
 )
 class SlidingWindowCUCB(ForgettingPolicy):
     """CUCB over the feedback of the last `window` rounds, for rewards that change over time.

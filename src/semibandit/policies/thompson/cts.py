@@ -49,6 +49,7 @@ SAMPLERS = ("auto", "plain", "grouped")
     cost="looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
     guarantee="regret O(sum of log T / gap) for every matroid, if arms are independent",
     reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
+    take="for small regret with rewards in a known range, when no worst case must be promised: the first to try",
 )
 class CTS(Randomness, CountingPolicy):
     """Thompson sampling over the bases of a matroid: draw a mean for each arm, play the best base of the draws.

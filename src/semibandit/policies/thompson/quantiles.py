@@ -15,7 +15,7 @@ from semibandit.policies.thompson.beta import inverse_survival, log_beta
 from semibandit.policies.thompson.posterior_layout import LOSSES, WINS
 
 # The point below which a standard normal number lies with probability 0.975.
-_NORMAL_975 = 1.959963984540054
+NORMAL_975 = 1.959963984540054
 
 
 @kernel
@@ -31,7 +31,7 @@ def beta_quantiles(wins: Any, losses: Any, tail: float, out: Any) -> None:
 def posterior_ends(policy: Any, arms: IntArray) -> Ends:
     """Both ends of the central 95 % of the present posteriors of these arms of a `CTS`."""
     if policy.posterior == "gaussian":
-        return about_means(policy._recs[arms, BETA], _NORMAL_975 * policy.sigma, policy.reward_range)
+        return about_means(policy._recs[arms, BETA], NORMAL_975 * policy.sigma, policy.reward_range)
     (low, high), rows = policy.reward_range, policy._arm[arms]
 
     def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
