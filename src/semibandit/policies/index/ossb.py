@@ -182,6 +182,9 @@ class OSSB(CountGroupsPolicy):
         """Rounds, after all arms were seen, in which the leader was not simply played."""
         return int(self._rounds[EXPLORED])
 
+    def _scores(self, arms: IntArray) -> FloatArray:
+        return RecordPolicy._scores(self, arms)
+
     def _interval(
         self, arms: IntArray, mean: FloatArray, scores: FloatArray
     ) -> tuple[FloatArray, FloatArray]:

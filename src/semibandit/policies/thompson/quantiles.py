@@ -30,7 +30,7 @@ def posterior_interval(policy: Any, arms: IntArray, mean: FloatArray) -> tuple[F
     """Both ends of the central 95 % of the posteriors of these arms of a `CTS`. `mean` is NaN for arms never seen."""
     low, high = policy.reward_range
     if policy.posterior == "gaussian":
-        unseen, width = np.isnan(mean), _NORMAL_975 * policy.sigma * policy._recs[arms, BETA]
+        unseen, width = np.isnan(mean), _NORMAL_975 * policy._sigma_at(policy.t) * policy._recs[arms, BETA]
         return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
     out = np.empty((2, len(arms)))
     beta_quantiles(policy._arm[arms, WINS], policy._arm[arms, LOSSES], 0.025, out)
