@@ -133,11 +133,11 @@ class NaiveOSSB:
         if all(x >= (1.0 + self.gamma) * math.log(t) for x in needs.values()):
             return sorted(leader)
         self.explored += 1
-        rarest = min([*leader, *needs], key=lambda a: (known.plays(a), a))
+        rarest = min([*leader, *needs], key=lambda a: (known.plays(a), -known.mean(a), a))
         if known.plays(rarest) <= self.epsilon * self.explored:
             arm = rarest
         else:
-            arm = min(needs, key=lambda a: (needs[a], known.plays(a), a))
+            arm = min(needs, key=lambda a: (needs[a], known.plays(a), -known.mean(a), a))
         if arm in leader:
             return sorted(leader)
         return sorted([arm, *(a for a in leader if a != partners[arm])])

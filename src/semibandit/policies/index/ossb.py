@@ -17,9 +17,9 @@ from semibandit.policies.index.counted import NO_ARMS, CountGroupsPolicy
 from semibandit.policies.index.ossb_rounds import (
     EXPLORED,
     IN_LEADER,
-    KNOWN_FOR,
     LEADING,
     LOOP,
+    VALID,
     OssbRounds,
     arm_to_explore,
     has_unseen,
@@ -34,7 +34,7 @@ REWARDS = ("bernoulli", "gaussian")
 
 
 @register(
-    cost="O(K) per round (uniform, partition, laminar); O(K D) membership tests more when the order of the leader changes",
+    cost="O(G + D log K) per round for G different counts (uniform, partition, laminar); else O(K), or O(K D) tests",
     guarantee="made to reach the lower bound c log T of Graves and Lai; proven for OSSB itself, not for this form",
     reference="Combes, Magureanu and Proutiere 2017; Talebi and Proutiere 2016 for matroids",
 )
@@ -77,9 +77,11 @@ class OSSB(CountGroupsPolicy):
     the three cases is written from memory of the paper, with exchanges in place of its arms, and no theorem is claimed
     for it. Arms whose empirical mean ties with that of their sigma are explored first: it costs nothing by the means.
 
-    Cost: the least played and the neediest arm are looked for among all K. sigma is one exchange test per class of arms
-    for uniform, partition and laminar matroids, else one per arm (D membership tests), and only when the leader or the
-    order of its means changed.
+    Cost: arms are kept in groups of equal counts (`index.count_groups`). In uniform, partition and laminar matroids arms
+    of one group and class share sigma, so that only the best one outside the leader can be the neediest: O(G + D log K)
+    a round. For other matroids all K are looked at, and sigma is D membership tests an arm whenever the leader or the
+    order of its means changed. Of equally needy arms the one of fewer plays is played, then of larger mean, of smaller
+    id.
 
     Example
     -------
@@ -117,7 +119,7 @@ class OSSB(CountGroupsPolicy):
         self._leading = tuple(np.zeros(rank, dtype=np.int64) for _ in range(2))
         self._partner: IntArray = np.full(self.n_arms, LOOP, dtype=np.int64)
         self._by_class: IntArray = np.zeros(self._n_classes, dtype=np.int64)
-        self._meta: IntArray = np.array([0, -1], dtype=np.int64)
+        self._meta: IntArray = np.zeros(3, dtype=np.int64)
         self._rounds = np.zeros(1)
         self._open()
 
@@ -170,11 +172,11 @@ class OSSB(CountGroupsPolicy):
             self._partner[arm] = left[0] if arm in picked and len(left) else LOOP
 
     def _take_out(self, ids: IntArray) -> None:
-        self._meta[KNOWN_FOR] = -1
+        self._meta[VALID] = 0
         super()._take_out(ids)
 
     def _put_back(self, ids: IntArray) -> None:
-        self._meta[KNOWN_FOR] = -1
+        self._meta[VALID] = 0
         super()._put_back(ids)
 
     @property

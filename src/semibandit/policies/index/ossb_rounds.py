@@ -10,23 +10,34 @@ from semibandit.compiled.handle import Floats1, Ints1, Number, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.resolve.one_by_one import TAKEN, begin, take
-from semibandit.policies.index.count_groups import ABSENT, UP, CountGroups, count_reward, plays_of
+from semibandit.policies.index.count_groups import (
+    ABSENT,
+    FIRST,
+    LIVE,
+    UP,
+    CountGroups,
+    comes_before,
+    count_reward,
+    plays_of,
+    successor,
+)
 from semibandit.policies.index.gains import choose
 from semibandit.policies.rounds import implement_rounds
+from semibandit.policies.thompson.posterior_layout import CLASS
 
 BERNOULLI, GAUSSIAN = 0, 1
 
-# Of `meta`: arms of the leader, arms of the leader that `partner` was found for (-1: of none). Of `rounds`: those in
-# which OSSB did not exploit. Of `partner`, in place of an arm: not known yet, in the leader, in no base.
-IN_LEADER, KNOWN_FOR = 0, 1
+# Of `meta`: arms of the leader; how many of `before` are marked in `partner`; whether what was found for them holds.
+# Of `partner`, in place of an arm: not known yet, in the leader, in no base. Of `rounds`: those without exploiting.
+IN_LEADER, MARKED, VALID = range(3)
 UNSET, LEADING, LOOP = -1, -2, -3
 EXPLORED = 0
 
 
 class OssbRounds(NamedTuple):
     """`leader`: the base of largest mean, heaviest first; `before`: the one that `partner` belongs to. `partner`: the
-    lightest arm of the leader that an arm can replace, sigma(k). `by_class`: the same for all arms of a class where
-    there are classes. `sigma`: for Gaussian rewards. `none`: no arms."""
+    lightest arm of the leader that an arm can replace, sigma(k). `by_class`: the same for all arms of a class; empty
+    where there are no classes. `sigma`: for Gaussian rewards. `none`: no arms."""
 
     groups: CountGroups
     low: Number
@@ -76,6 +87,27 @@ def _lightest_replaced(own, rule, arm):
     return own.leader[last]
 
 
+@kernel
+def mark_leader(own, arms):
+    """Whether partners must be found anew, with the leader marked in `partner`. O(D), and O(K) without classes."""
+    n = own.meta[IN_LEADER]
+    same = arms.shape[0] == 0 and own.meta[VALID] == 1 and own.meta[MARKED] == n
+    for j in range(n):
+        same = same and own.leader[j] == own.before[j]
+    if same:
+        return False
+    for j in range(own.meta[MARKED]):
+        own.partner[own.before[j]] = UNSET
+    for j in range(n):
+        own.before[j] = own.leader[j]
+        own.partner[own.leader[j]] = LEADING
+    own.meta[MARKED] = n
+    # What was found among some arms is of no use to others.
+    own.meta[VALID] = arms.shape[0] == 0
+    own.by_class[:] = UNSET
+    return True
+
+
 @inline_kernel
 def _n_candidates(own, arms):
     return arms.shape[0] if arms.shape[0] > 0 else own.partner.shape[0]
@@ -90,69 +122,90 @@ def _candidate(own, arms, i):
 
 
 @kernel
-def mark_leader(own, arms):
-    """Whether `partner` must be found anew, with the leader marked in it. O(candidates) if so, else O(D)."""
-    n = own.meta[IN_LEADER]
-    same = arms.shape[0] == 0 and own.meta[KNOWN_FOR] == n
-    for j in range(n):
-        same = same and own.leader[j] == own.before[j]
-    if same:
-        return False
-    for i in range(_n_candidates(own, arms)):
-        arm = _candidate(own, arms, i)
-        if arm >= 0:
-            own.partner[arm] = UNSET
-    for j in range(n):
-        own.before[j] = own.leader[j]
-        own.partner[own.leader[j]] = LEADING
-    # What was found among some arms is of no use to others.
-    own.meta[KNOWN_FOR] = n if arms.shape[0] == 0 else -1
-    own.by_class[:] = UNSET
-    return True
-
-
-@kernel
 def _find_partners(own, rule, arms):
-    """sigma(k) of all candidates: O(classes * D + K) where there are classes, else O(K * D) membership tests."""
-    shared = own.by_class.shape[0] > 0
+    """sigma(k) of all candidates. O(K * D) membership tests."""
     for i in range(_n_candidates(own, arms)):
         arm = _candidate(own, arms, i)
-        if arm < 0 or own.partner[arm] == LEADING:
-            continue
-        c = own.groups.classes[arm]
-        if shared and own.by_class[c] != UNSET:
-            own.partner[arm] = own.by_class[c]
-            continue
-        own.partner[arm] = _lightest_replaced(own, rule, arm)
-        if shared:
-            own.by_class[c] = own.partner[arm]
+        if arm >= 0 and own.partner[arm] != LEADING:
+            own.partner[arm] = _lightest_replaced(own, rule, arm)
+
+
+@inline_kernel
+def _is_rarer(own, arm, n, other, fewest):
+    """Fewer plays; of equals the larger mean, then the smaller id."""
+    return n < fewest or (n == fewest and comes_before(own.groups.recs, arm, other))
+
+
+@inline_kernel
+def _is_needier(own, arm, n, known, other, plays, least):
+    """Smaller N kl; of equals fewer plays, the larger mean, then the smaller id."""
+    return known < least or (known == least and _is_rarer(own, arm, n, other, plays))
+
+
+@inline_kernel
+def _decide(own, t, rarest, fewest, neediest, least):
+    """The arm that the leader must make room for in round t, or -1 to exploit. Counts rounds without exploiting."""
+    if neediest < 0 or least >= (1.0 + own.gamma) * math.log(float(t)):
+        return -1
+    own.rounds[EXPLORED] += 1.0
+    return rarest if fewest <= own.epsilon * own.rounds[EXPLORED] else neediest
 
 
 @kernel
 def arm_to_explore(own, t, arms):
-    """The arm that the leader must make room for in round t, or -1 to exploit. Counts rounds without exploiting. O(K)."""
-    fewest = least = math.inf
+    """`_decide` from the partners of all candidates. O(K)."""
+    fewest = least = plays = math.inf
     rarest = neediest = -1
-    plays = 0.0
     for i in range(_n_candidates(own, arms)):
         arm = _candidate(own, arms, i)
         if arm < 0 or own.partner[arm] == LOOP:
             continue
         n = plays_of(own.groups, arm)
-        if n < fewest:
+        if _is_rarer(own, arm, n, rarest, fewest):
             fewest = n
             rarest = arm
         if own.partner[arm] == LEADING:
             continue
         known = n * _divergence(own, arm, own.partner[arm])
-        if known < least or (known == least and n < plays):
+        if _is_needier(own, arm, n, known, neediest, plays, least):
             least = known
-            neediest = arm
             plays = n
-    if least >= (1.0 + own.gamma) * math.log(float(t)):
-        return -1
-    own.rounds[EXPLORED] += 1.0
-    return rarest if fewest <= own.epsilon * own.rounds[EXPLORED] else neediest
+            neediest = arm
+    return _decide(own, t, rarest, fewest, neediest, least)
+
+
+@kernel
+def _arm_to_explore_by_class(own, rule, t):
+    """`arm_to_explore` where arms of a class share their partner: of those played equally often only the one of largest
+    mean outside the leader can be the neediest. O(groups), and D membership tests for each class of a new leader."""
+    g = own.groups
+    fewest = least = plays = math.inf
+    rarest = neediest = -1
+    for k in range(g.meta[LIVE]):
+        arm = g.info[k, FIRST]
+        n = plays_of(g, arm)
+        outside = arm
+        while outside >= 0 and own.partner[outside] == LEADING:
+            outside = successor(g, outside)
+        if outside >= 0:
+            c = g.info[k, CLASS]
+            if own.by_class[c] == UNSET:
+                own.by_class[c] = _lightest_replaced(own, rule, outside)
+            partner = own.by_class[c]
+            if partner == LOOP:
+                continue
+            known = n * _divergence(own, outside, partner)
+            if _is_needier(own, outside, n, known, neediest, plays, least):
+                least = known
+                plays = n
+                neediest = outside
+                own.partner[outside] = partner
+        if _is_rarer(own, arm, n, rarest, fewest):
+            fewest = n
+            rarest = arm
+            if arm == outside:
+                own.partner[arm] = own.by_class[g.info[k, CLASS]]
+    return _decide(own, t, rarest, fewest, neediest, least)
 
 
 @kernel
@@ -181,7 +234,10 @@ def ossb_round(own, rule, t, arms, out):
     own.meta[IN_LEADER] = choose(own.groups, rule, 0.0, arms, own.leader)
     if has_unseen(own):
         return write_base(own, -1, out)
-    if mark_leader(own, arms):
+    new = mark_leader(own, arms)
+    if own.by_class.shape[0] > 0 and arms.shape[0] == 0:
+        return write_base(own, _arm_to_explore_by_class(own, rule, t), out)
+    if new:
         _find_partners(own, rule, arms)
     return write_base(own, arm_to_explore(own, t, arms), out)
 
