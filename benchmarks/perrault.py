@@ -1,8 +1,8 @@
 """Perrault, Perchet and Valko 2019, Figure 1 left: ESCB beside CUCB on the spanning trees of five vertices.
 
 Means 1, and 1.1 on four of the ten edges; normal rewards of variance 1; regret after 10^5 rounds, mean over 100 runs:
-CUCB 549, ESCB 397. The paper does not say which four edges, and both radii are "up to universal factors"; docs/regret.md
-says which readings were tried. Here: the four edges at one vertex, and f = log t for both.
+CUCB 549, ESCB 397. The paper does not say which four edges, and both radii are "up to universal factors";
+docs/regret.md says which readings were tried. Here: the four edges at one vertex, and f = log t for both.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def perrault(
     say: Callable[[str], None] | None = None,
 ) -> dict[str, FloatArray]:
     """Final regrets of CUCB and ESCB with f = `factor` log t, on common rewards; `exact`: of the true maximum too."""
-    found: dict[str, list[float]] = {"CUCB": [], "ESCB": []} | ({"ESCB, exact": []} if exact else {})
+    labels = ("CUCB", "ESCB", "ESCB, exact") if exact else ("CUCB", "ESCB")
+    found: dict[str, list[float]] = {label: [] for label in labels}
     share = factor / (RANGE[1] - RANGE[0]) ** 2
     for i in range(repeats):
         if say is not None:

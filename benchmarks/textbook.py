@@ -255,7 +255,7 @@ class Escb(Textbook):
 
 
 class Ossb(KlOsm):
-    """OSSB: the leader, or the leader with one arm in place of its lightest, as N kl(mean, mean of the lightest) asks."""
+    """OSSB: the leader, or with one arm in place of its lightest, as N kl(mean, mean of the lightest) asks."""
 
     explored = 0
 

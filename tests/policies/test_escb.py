@@ -1,4 +1,4 @@
-"""ESCB: its greedy in step with the naive one, its guarantee and certificate against all bases, and what it looks at."""
+"""ESCB: its greedy in step with the naive one, its guarantee and certificate against all bases, what it looks at."""
 
 from __future__ import annotations
 

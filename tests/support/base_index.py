@@ -38,7 +38,8 @@ REWARDS = [0.0, 0.1, 0.2, 0.3, 0.7, 1.0]
 ACTIONS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["play"] * 6 + ["exclude", "among", "delete", "insert", "reset", "decide", "learn", "drop", "copy"]
+            ["play"] * 6
+            + ["exclude", "among", "delete", "insert", "reset", "decide", "learn", "drop", "copy"]
         ),
         st.integers(0, 2**32 - 1),
     ),

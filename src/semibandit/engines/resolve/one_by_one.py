@@ -203,8 +203,10 @@ def _around(matroid: Any, n: int) -> IntArray:
 
 
 def classes_of(matroid: Matroid) -> tuple[IntArray, int]:
-    """(class of each arm, their number): arms of one class may stand for each other in any independent set. Of a matroid
-    for which no such classes are known all arms are of one, and the number is 0. O(K)."""
+    """(class of each arm, their number): arms of one class may stand for each other in any independent set.
+
+    Where no such classes are known all arms are of one, and the number is 0. O(K).
+    """
     kind = kind_of(matroid)
     if kind in (Partition, Laminar):
         leaf, capacity = _families(matroid)

@@ -1,9 +1,10 @@
 """Arms grouped by how often they were played, each group in the order of its means.
 
-Of arms with the same count the one of larger mean has the larger index, whatever the confidence width is: only the first
-of each group can be the next arm of a greedy choice. A group (one for each class of arms and count) is a treap, a search
-tree whose heap order is a hash of the arm: its shape depends on its members alone. Groups lie densely in `info` and are
-found by the hash table of `thompson.posterior_layout`. An arm moves from one group to another in O(log K), expected.
+Of arms with the same count the one of larger mean has the larger index, whatever the confidence width is: only the
+first of each group can be the next arm of a greedy choice. A group (one for each class of arms and count) is a treap, a
+search tree whose heap order is a hash of the arm: its shape depends on its members alone. Groups lie densely in `info`
+and are found by the hash table of `thompson.posterior_layout`. An arm moves from one group to another in O(log K),
+expected.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ ABSENT = -2
 ROOT, FIRST = 0, 1
 N_COLUMNS = 1 + max(CLASS, G_WINS, G_LOSSES)
 
-# Of `meta`: how many groups there are, how many arms are in the heap, whether it holds single arms in place of the first
-# ones of groups, and how many gains were computed. Of `now`: the width sqrt f, and c with its root (`gains`).
+# Of `meta`: how many groups there are, how many arms are in the heap, whether it holds single arms in place of the
+# first ones of groups, and how many gains were computed. Of `now`: the width sqrt f, and c with its root (`gains`).
 LIVE, IN_HEAP, SINGLE, LOOKED = range(4)
 WIDTH, SPENT, SPENT_ROOT = range(3)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray
+from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.checks import as_number
 from semibandit.compiled.handle import Ints1, Number, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
@@ -66,14 +66,14 @@ class Certificate(NamedTuple):
 
 @register(
     cost="O(G + D log K) gains per round for G different counts (uniform, partition, laminar); else arms refused too",
-    guarantee="L + 2F of the greedy is at least L + F of any base; regret O(sum of log^2 D log T / gap), independent arms",
+    guarantee="L + 2F of the played base is at least L + F of any; regret as ESCB up to constants, independent arms",
     reference="Combes et al. 2015; Perrault, Perchet and Valko 2019",
 )
 class ESCB(CountGroupsPolicy):
     """Optimism about the sum of a base in place of each arm alone: less exploration where arms are independent.
 
-    The index of a base A is ``M(A) + sqrt(f(t) V(A))``, M the sum of the means and V that of 1/N. Its maximum is hard to
-    find even for matroids; what is played is the base that greedy finds when it always adds the arm of largest gain
+    The index of a base A is ``M(A) + sqrt(f(t) V(A))``, M the sum of the means and V that of 1/N. No fast way to its
+    maximum is known; what is played is the base that greedy finds when it always adds the arm of largest gain
     ``mean + sqrt(f (c + 1/N)) - sqrt(f c)``, c being V of what it has (Perrault et al. 2019, Algorithm 3). With
     L = M and F = sqrt(f V) that base S has ``L(S) + 2 F(S) >= L(O) + F(O)`` for every base O.
 
@@ -102,7 +102,7 @@ class ESCB(CountGroupsPolicy):
     as Kruskal's algorithm does. O(log K) per arm updated.
 
     `describe` tells how far the played base can be from the best index: ``sqrt(f V) <= lam V + f / (4 lam)`` for every
-    lam > 0, so ``h(lam) = max of (M + lam V) + f / (4 lam)`` is a bound, and one maximum-weight base for each lam tried.
+    lam > 0, so ``h(lam) = max of (M + lam V) + f / (4 lam)`` is a bound: one maximum-weight base for each lam tried.
 
     Example
     -------

@@ -2,8 +2,8 @@
 
 With c the sum of 1 / N over what was taken, an arm's gain is ``mean + sqrt(f (c + 1/N)) - sqrt(f c)``: at the start
 CUCB's index with the width sqrt f, and less the larger c is. A heap holds the first arm of each group of equal counts
-(`count_groups`) under the gain that it had when last looked at, which bounds the one it has now; an arm is next when its
-gain of now is still the largest. Of equal gains the larger mean comes first, then the smaller id.
+(`count_groups`) under the gain that it had when last looked at, which bounds the one it has now; an arm is next when
+its gain of now is still the largest. Of equal gains the larger mean comes first, then the smaller id.
 
 Arms never played come first and add nothing to c.
 """

@@ -77,9 +77,9 @@ class OSSB(CountGroupsPolicy):
     the three cases is written from memory of the paper, with exchanges in place of its arms, and no theorem is claimed
     for it. Arms whose empirical mean ties with that of their sigma are explored first: it costs nothing by the means.
 
-    Cost: arms are kept in groups of equal counts (`index.count_groups`). In uniform, partition and laminar matroids arms
-    of one group and class share sigma, so that only the best one outside the leader can be the neediest: O(G + D log K)
-    a round. For other matroids all K are looked at, and sigma is D membership tests an arm whenever the leader or the
+    Cost: arms are kept in groups of equal counts (`index.count_groups`). In uniform, partition and laminar matroids
+    arms of one group share sigma, so that only the best one outside the leader can be the neediest: O(G + D log K)
+    per round. For other matroids all K are looked at, and sigma is D membership tests an arm whenever the leader or the
     order of its means changed. Of equally needy arms the one of fewer plays is played, then of larger mean, of smaller
     id.
 
@@ -115,8 +115,9 @@ class OSSB(CountGroupsPolicy):
         self._asked = sigma
         self.gamma = as_number(gamma, "gamma", 0.0)
         self.epsilon = as_number(epsilon, "epsilon", 0.0, 1.0)
-        rank = matroid.rank
-        self._leading = tuple(np.zeros(rank, dtype=np.int64) for _ in range(2))
+        rank = self.matroid.rank
+        self._leader: IntArray = np.zeros(rank, dtype=np.int64)
+        self._before: IntArray = np.zeros(rank, dtype=np.int64)
         self._partner: IntArray = np.full(self.n_arms, LOOP, dtype=np.int64)
         self._by_class: IntArray = np.zeros(self._n_classes, dtype=np.int64)
         self._meta: IntArray = np.zeros(3, dtype=np.int64)
@@ -126,19 +127,20 @@ class OSSB(CountGroupsPolicy):
     def _make_own(self) -> Any:
         low, high = self.reward_range
         return OssbRounds(
-            self._groups,
-            low,
-            high - low,
-            REWARDS.index(self.rewards),
-            self.sigma,
-            self.gamma,
-            self.epsilon,
-            *self._leading,
-            self._partner,
-            self._by_class,
-            self._meta,
-            self._rounds,
-            NO_ARMS,
+            groups=self._groups,
+            low=low,
+            span=high - low,
+            rewards=REWARDS.index(self.rewards),
+            sigma=self.sigma,
+            gamma=self.gamma,
+            epsilon=self.epsilon,
+            leader=self._leader,
+            before=self._before,
+            partner=self._partner,
+            by_class=self._by_class,
+            meta=self._meta,
+            rounds=self._rounds,
+            none=NO_ARMS,
         )
 
     def _decide_round(self, t: int, arms: IntArray = NO_ARMS) -> IntArray:

@@ -1,4 +1,4 @@
-"""The rounds of OSSB for matroids as kernels: the leader, what each other arm could replace, and what is under-sampled."""
+"""The rounds of OSSB for matroids as kernels: the leader, what each other arm could replace, what is under-sampled."""
 
 from __future__ import annotations
 
@@ -211,15 +211,15 @@ def _arm_to_explore_by_class(own, rule, t):
 @kernel
 def has_unseen(own):
     """Whether the leader has an arm that was never played. O(D)."""
+    fewest = math.inf
     for j in range(own.meta[IN_LEADER]):
-        if plays_of(own.groups, own.leader[j]) <= 0.0:
-            return True
-    return False
+        fewest = min(fewest, plays_of(own.groups, own.leader[j]))
+    return fewest <= 0.0
 
 
 @kernel
 def write_base(own, arm, out):
-    """The leader, with `arm` in place of its partner unless it is -1 or there already; ascending. How many. O(D log D)."""
+    """The leader, with `arm` in place of its partner unless it is -1 or there already; ascending. How many arms."""
     n = own.meta[IN_LEADER]
     gone = own.partner[arm] if arm >= 0 else LEADING
     for j in range(n):

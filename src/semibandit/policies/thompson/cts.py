@@ -125,7 +125,9 @@ class CTS(Randomness, CountingPolicy):
             raise ParameterError("sigma is for posterior = 'gaussian'; the Beta posterior has none")
         self.boosted = as_flag(boosted, "boosted")
         if self.boosted and posterior == "beta":
-            raise ParameterError("boosted = True is for posterior = 'gaussian'; the Beta posterior stays as it is")
+            raise ParameterError(
+                "boosted = True is for posterior = 'gaussian'; the Beta posterior stays as it is"
+            )
         low, high = self.reward_range
         self.sigma = 0.5 * (high - low) if sigma is None else as_number(sigma, "sigma", 0.0, closed=False)
         self._asked = (posterior, sigma, one_of(sampler, "sampler", SAMPLERS))
