@@ -66,7 +66,7 @@ class Certificate(NamedTuple):
 
 @register(
     cost="O(G + D log K) gains per round for G different counts (uniform, partition, laminar); else arms refused too",
-    guarantee="L + 2F of the played base is at least L + F of any; regret as ESCB up to constants, independent arms",
+    guarantee="L + 2F of the played base >= L + F of any; gap-free regret better by sqrt(D) / log D, independent arms",
     reference="Combes et al. 2015; Perrault, Perchet and Valko 2019",
 )
 class ESCB(CountGroupsPolicy):
