@@ -231,6 +231,80 @@ class SharedGaussian(Textbook):
         return self._optimistic(self.rng.standard_normal() * math.sqrt(0.1 * math.log(self.t)))
 
 
+class BoostedCts(GaussianCts):
+    """The same with the variance of BG-CTS: larger by 2 (log t + (D + 2) log log t) / log t."""
+
+    def index(self) -> FloatArray:
+        log = max(1.0, math.log(self.t))
+        noise = self.rng.standard_normal(self.n_arms)
+        noise *= self.widths
+        noise *= 0.5 * math.sqrt(2.0 * (log + (self.rank + 2.0) * math.log(log)) / log)
+        noise += self.means
+        return noise
+
+
+class Escb(Textbook):
+    """Perrault's greedy for ESCB-2: D times the largest of mean + sqrt(f (c + 1/N)), f = log t / 2. O(K D)."""
+
+    def __init__(self, n_arms: int, rank: int, seed: int = 0) -> None:
+        super().__init__(n_arms, rank, seed)
+        self.inverse = np.zeros(n_arms)
+        self.left = np.zeros(n_arms)
+
+    def update(self, arms: IntArray, rewards: FloatArray) -> None:
+        super().update(arms, rewards)
+        self.inverse[arms] = 1.0 / self.counts[arms]
+
+    def select(self) -> IntArray:
+        self.t += 1
+        lam, spent, gain = math.sqrt(0.5 * math.log(self.t)), 0.0, self._weight
+        np.copyto(self.left, self.means)
+        arms = np.empty(self.rank, dtype=np.int64)
+        for i in range(self.rank):
+            # sqrt(f c), the same for all arms, is left out.
+            np.add(self.inverse, spent, out=gain)
+            np.sqrt(gain, out=gain)
+            gain *= lam
+            gain += self.left
+            arms[i] = arm = int(gain.argmax())
+            spent += float(self.inverse[arm])
+            self.left[arm] = -np.inf
+        return arms
+
+
+class Ossb(KlOsm):
+    """OSSB: the leader, or with one arm in place of its lightest, as N kl(mean, mean of the lightest) asks."""
+
+    explored = 0
+
+    def select(self) -> IntArray:
+        self.t += 1
+        leader = self.best(self.means)
+        means = self.means[leader]
+        last = int(means.argmin())
+        q = float(means[last])
+        if math.isinf(means.max()) or q >= 1.0:
+            return leader
+        known = self._weight
+        # kl by the entropies that are kept: no logarithm of K numbers.
+        np.multiply(self.means, math.log1p(-q) - math.log(q) if q > 0.0 else 0.0, out=known)
+        known -= math.log1p(-q)
+        known -= self.entropy
+        known *= self.counts
+        known[leader] = np.inf
+        neediest = int(known.argmin())
+        if known[neediest] >= math.log(self.t):
+            return leader
+        self.explored += 1
+        fewest, arm = float(self.counts.min()), neediest
+        if fewest <= 0.01 * self.explored:
+            rare = np.flatnonzero(self.counts == fewest)
+            arm = int(rare[self.means[rare].argmax()])
+        if arm not in leader:
+            leader[last] = arm
+        return leader
+
+
 class SlidingWindow(Ucb):
     """CUCB over the last `window` rounds, whose arms and rewards are kept in a ring."""
 

@@ -13,7 +13,7 @@ from semibandit.bench.contenders import Contender
 from semibandit.data.instances import random_environment
 from semibandit.policies.catalogue import POLICIES, make_policy
 
-EXACT = ("CUCB", "CUCB on costs", "UCB-V", "KL-OSM", "sliding window", "discounted", "greedy")
+EXACT = ("CUCB", "CUCB on costs", "UCB-V", "KL-OSM", "ESCB", "OSSB", "sliding window", "discounted", "greedy")
 BY_NAME = {entry.label: entry for entry in ENTRIES}
 
 
@@ -72,7 +72,9 @@ def test_one_seed_decides_as_ours_at_the_same_z(label: str) -> None:
         theirs.update(played, rewards)
 
 
-@pytest.mark.parametrize("label", ["CTS", "CTS, Gaussian", "FPL", "epsilon-greedy", "random", "scaled"])
+@pytest.mark.parametrize(
+    "label", ["CTS", "CTS, Gaussian", "CTS, boosted", "FPL", "epsilon-greedy", "random", "scaled"]
+)
 def test_they_lose_what_we_lose(label: str) -> None:
     lost = []
     for which in (0, 1):

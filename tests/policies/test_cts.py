@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from itertools import combinations
@@ -368,3 +369,46 @@ def test_grouped_is_a_hundred_times_faster_at_a_million_arms(state):
         f"{state}: plain {1e6 * slow:,.0f} us, grouped {1e6 * fast:.1f} us, {groups} groups: {slow / fast:,.0f} x"
     )
     assert slow / fast > 100
+
+
+def naive_boost(t, rank):
+    """g(t) of BG-CTS, t counting as e at least."""
+    t = max(t, math.e)
+    return 2.0 * (math.log(t) + (rank + 2) * math.log(math.log(t))) / math.log(t)
+
+
+@pytest.mark.parametrize("t", [0, 1, 2, 40])
+def test_boosted_draws_have_the_variance_of_bg_cts(t):
+    policy = sb.CTS(sb.Uniform(3, 2), posterior="gaussian", sigma=0.3, boosted=True, seed=5)
+    policy.update([0, 1, 1, 1, 1], [0.5, 0.1, 0.2, 0.3, 0.4])
+    for _ in range(t):
+        policy.select()
+    drawn = np.array([policy.sample() for _ in range(20_000)])
+    assert np.isinf(drawn[:, 2]).all()
+    sigma = 0.3 * math.sqrt(naive_boost(t, 2)) / np.sqrt([1.0, 4.0])
+    # Four standard errors of a mean, and of a standard deviation.
+    np.testing.assert_array_less(
+        np.abs(drawn[:, :2].mean(axis=0) - [0.5, 0.25]), 4 * sigma / math.sqrt(20_000)
+    )
+    np.testing.assert_allclose(drawn[:, :2].std(axis=0), sigma, rtol=4 / math.sqrt(40_000))
+    low, high = policy._interval(np.array([0, 1]), policy.means[:2], policy.means[:2])
+    np.testing.assert_allclose(high - low, 2 * 1.959963984540054 * sigma)
+
+
+def test_boosted_rounds_draw_as_often_as_the_formula_says():
+    """The better of two arms is played with the probability that its draw is the larger one."""
+    policy = sb.CTS(sb.Uniform(2, 1), posterior="gaussian", sigma=0.5, boosted=True, seed=8)
+    policy.update([0] * 400 + [1] * 100, [0.52] * 400 + [0.5] * 100)
+    n = 4000
+    spread = [0.5 * math.sqrt(naive_boost(t, 1) * (1 / 400 + 1 / 100)) for t in range(1, n + 1)]
+    chances = stats.norm.cdf(0.02 / np.array(spread))
+    wins = sum(int(policy.select()[0]) == 0 for _ in range(n))
+    assert abs(wins - chances.sum()) < 4 * math.sqrt((chances * (1 - chances)).sum())
+
+
+def test_boosting_is_for_the_gaussian_posterior():
+    with pytest.raises(sb.ParameterError, match="boosted"):
+        sb.CTS(sb.Uniform(3, 1), boosted=True)
+    with pytest.raises(sb.ParameterError, match="boosted"):
+        sb.CTS(sb.Uniform(3, 1), posterior="gaussian", boosted="yes")
+    assert "boosted" in sb.CTS(sb.Uniform(3, 1), posterior="gaussian", boosted=True).describe()["posterior"]

@@ -215,7 +215,9 @@ def naive_interval(policy, rewards, t):
     mean = sum(rewards) / n if n else math.nan
     width = math.sqrt(1.5 * math.log(t) / n) if n else math.nan
     log = math.log(t)
-    if policy.name in ("cucb", "faster-cucb", "sliding-window-cucb"):
+    if policy.name == "escb":
+        width = math.sqrt(0.5 * math.log(t) / n) if n else math.nan
+    if policy.name in ("cucb", "faster-cucb", "sliding-window-cucb", "escb"):
         return mean, *((mean - width, mean + width) if n else (low, high)), n
     if policy.name == "one-seed":  # the central 95 % of what is added, sigma = 1/2
         likely = 1.959963984540054 * 0.5 / math.sqrt(n) if n else math.nan
@@ -338,11 +340,11 @@ def test_scores_of_arms_seen_and_not_seen(name):
     policy.update([3, 3, 7], [1.0, 0.5, 0.25])
     scores = policy.scores([7, 0, 3])
     assert scores.shape == (3,)
-    if not isinstance(policy, EnginePolicy) and name not in ("oracle", "maub"):
+    if not isinstance(policy, EnginePolicy) and name not in ("oracle", "maub", "escb"):
         np.testing.assert_array_equal(scores, policy.means[[7, 0, 3]])
 
 
-@pytest.mark.parametrize("make", [sb.CUCB, sb.KLOSM, lambda m: sb.CUCB(m, clip=True)])
+@pytest.mark.parametrize("make", [sb.CUCB, sb.KLOSM, lambda m: sb.CUCB(m, clip=True), sb.ESCB, sb.OSSB])
 def test_growing_keeps_what_waits(make):
     late, prompt = make(sb.Uniform(n_arms=6, rank=2)), make(sb.Uniform(n_arms=6, rank=2))
     decisions = late.decide(count=3)

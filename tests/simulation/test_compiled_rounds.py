@@ -22,6 +22,7 @@ SPECS = [
     "epsilon-greedy:decay=20",
     "cts:sampler=plain",
     "cts:posterior=gaussian",
+    "cts:posterior=gaussian,boosted=true",
     "maub:index=ucb",
     "robust-cucb:mean=median-of-means,blocks=3",
     "robust-cucb:mean=truncated,scale=0.3,clock=staircase",
@@ -72,8 +73,8 @@ def test_matroids_that_run_in_python_are_played_stepwise(spec):
     matroid, _ = RANDOM["rational"](np.random.default_rng(3), 12)
     env = sb.Bernoulli(matroid, np.linspace(0.2, 0.8, matroid.n_arms), seed=4)
     result = sb.simulate(make(spec, matroid), env, 20)
-    # MAUB and Random need no engine; Random draws by the matroid's own greedy.
-    assert result.path == ("compiled" if spec == "maub" else "stepwise")
+    # These and Random need no engine; Random draws by the matroid's own greedy.
+    assert result.path == ("compiled" if spec in ("maub", "escb", "ossb") else "stepwise")
 
 
 @pytest.mark.parametrize("spec", ["cts", "sliding-window-cucb:window=500", "discounted-cucb:discount=0.2"])

@@ -10,9 +10,11 @@ from semibandit.policies.fpl import FPL
 from semibandit.policies.identification.clucb import CLUCB, IdentificationResult, identify
 from semibandit.policies.index.cucb import CUCB
 from semibandit.policies.index.discounted import DiscountedCUCB
+from semibandit.policies.index.escb import ESCB
 from semibandit.policies.index.faster_cucb import FasterCUCB
 from semibandit.policies.index.kl_osm import KLOSM
 from semibandit.policies.index.maub import MAUB
+from semibandit.policies.index.ossb import OSSB
 from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
 from semibandit.policies.oracle import Oracle
@@ -23,9 +25,11 @@ __all__ = [
     "CLUCB",
     "CTS",
     "CUCB",
+    "ESCB",
     "FPL",
     "KLOSM",
     "MAUB",
+    "OSSB",
     "DiscountedCUCB",
     "EpsilonGreedy",
     "FasterCUCB",

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_number, one_of
+from semibandit.checks import as_flag, as_number, one_of
 from semibandit.compiled.handle import by_handle
 from semibandit.engines.base import Engine
 from semibandit.engines.resolve.oracle import resolve_engine
@@ -20,6 +20,7 @@ from semibandit.policies.prior import as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
+from semibandit.policies.thompson.boosted import BoostedRounds, boosted_sigma
 from semibandit.policies.thompson.posterior_groups import join_all, leave_all
 from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS, Groups
 from semibandit.policies.thompson.posterior_room import (
@@ -48,7 +49,7 @@ SAMPLERS = ("auto", "plain", "grouped")
 @register(
     cost="looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
     guarantee="regret O(sum of log T / gap) for every matroid, if arms are independent",
-    reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1",
+    reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1; Zhang and Combes 2024",
     take="for small regret with rewards in a known range, when no worst case must be promised: the first to try",
 )
 class CTS(Randomness, CountingPolicy):
@@ -66,6 +67,9 @@ class CTS(Randomness, CountingPolicy):
         sigma^2 / N; an arm never seen comes first.
     sigma
         Standard deviation of a reward for the Gaussian posterior; (b - a) / 2 unless given.
+    boosted
+        BG-CTS (Zhang and Combes 2024), for the Gaussian posterior: the variance is ``g(t) sigma^2 / N`` with
+        g(t) = 2 (log t + (D + 2) log log t) / log t, and the regret polynomial in D (`thompson.boosted`).
     sampler
         ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: uniform and partition
         matroids with the Beta posterior, in sublinear time and with the same law (see the notes). ``"auto"`` takes
@@ -111,6 +115,7 @@ class CTS(Randomness, CountingPolicy):
         reward_range: Any = (0.0, 1.0),
         posterior: str = "beta",
         sigma: float | None = None,
+        boosted: bool = False,
         sampler: str = "auto",
         prior: Any = None,
         outside: str = "error",
@@ -120,6 +125,11 @@ class CTS(Randomness, CountingPolicy):
         self.posterior = one_of(posterior, "posterior", POSTERIORS)
         if sigma is not None and posterior == "beta":
             raise ParameterError("sigma is for posterior = 'gaussian'; the Beta posterior has none")
+        self.boosted = as_flag(boosted, "boosted")
+        if self.boosted and posterior == "beta":
+            raise ParameterError(
+                "boosted = True is for posterior = 'gaussian'; the Beta posterior stays as it is"
+            )
         low, high = self.reward_range
         self.sigma = 0.5 * (high - low) if sigma is None else as_number(sigma, "sigma", 0.0, closed=False)
         self._asked = (posterior, sigma, one_of(sampler, "sampler", SAMPLERS))
@@ -187,6 +197,8 @@ class CTS(Randomness, CountingPolicy):
 
     def _make_own(self) -> Any:
         low, high = self.reward_range
+        if self.boosted:
+            return BoostedRounds(self.sigma, float(self.matroid.rank), self._recs, self._arm, self._rng)
         if self._groups is None:
             posterior = POSTERIORS.index(self.posterior)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
@@ -235,8 +247,12 @@ class CTS(Randomness, CountingPolicy):
     def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
         out = np.empty((len(arms), 1))
         posterior = POSTERIORS.index(self.posterior)
-        draw_samples(posterior, self.sigma, self._recs[arms], self._arm[arms], self._rng, out, 0)
+        draw_samples(posterior, self._sigma_at(t), self._recs[arms], self._arm[arms], self._rng, out, 0)
         return out[:, 0]
+
+    def _sigma_at(self, t: int) -> float:
+        """What a draw of round t has in place of the standard deviation of a reward."""
+        return float(boosted_sigma(self.sigma, float(self.matroid.rank), t)) if self.boosted else self.sigma
 
     def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
         return posterior_ends(self, arms)
@@ -330,6 +346,7 @@ class CTS(Randomness, CountingPolicy):
             **super()._arguments(),
             "posterior": posterior,
             "sigma": sigma,
+            "boosted": self.boosted,
             "sampler": sampler,
             "prior": self._asked_prior,
         }
@@ -378,7 +395,7 @@ class CTS(Randomness, CountingPolicy):
             "matroid": repr(self.matroid),
             "engine": self.sampler,
             "why": self._why,
-            "posterior": self.posterior,
+            "posterior": f"{self.posterior}, boosted" if self.boosted else self.posterior,
         }
         if self._groups is not None:
             arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]

@@ -87,8 +87,8 @@ class OneSeedTS(Randomness, ClockPolicy):
     a round looks at the first of each group and takes the best D by merging, so nothing is sampled that a naive round
     would not sample, and decisions equal those of sorting all K weights (docs/theory.md, "One seed").
 
-    *Tails.* Regret varies more from run to run than that of `CTS`: between arms of like counts one seed hardly explores, so
-    that a mistake lasts. Look at quantiles (`Comparison.quantiles`), not at means alone (docs/regret.md).
+    *Tails.* Regret varies more from run to run than that of `CTS`: between arms of like counts one seed hardly
+    explores, so that a mistake lasts. Look at quantiles (`Comparison.quantiles`), not at means alone (docs/regret.md).
 
     Plays that wait for feedback count in the width (`decide`).
 

@@ -31,7 +31,9 @@ def beta_quantiles(wins: Any, losses: Any, tail: float, out: Any) -> None:
 def posterior_ends(policy: Any, arms: IntArray) -> Ends:
     """Both ends of the central 95 % of the present posteriors of these arms of a `CTS`."""
     if policy.posterior == "gaussian":
-        return about_means(policy._recs[arms, BETA], NORMAL_975 * policy.sigma, policy.reward_range)
+        return about_means(
+            policy._recs[arms, BETA], NORMAL_975 * policy._sigma_at(policy.t), policy.reward_range
+        )
     (low, high), rows = policy.reward_range, policy._arm[arms]
 
     def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
