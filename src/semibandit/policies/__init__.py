@@ -15,6 +15,7 @@ from semibandit.policies.index.kl_osm import KLOSM
 from semibandit.policies.index.maub import MAUB
 from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
+from semibandit.policies.linear.comb_lin import CombLinTS, CombLinUCB
 from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
 
@@ -25,6 +26,8 @@ __all__ = [
     "FPL",
     "KLOSM",
     "MAUB",
+    "CombLinTS",
+    "CombLinUCB",
     "DiscountedCUCB",
     "EpsilonGreedy",
     "FasterCUCB",

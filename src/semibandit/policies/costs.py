@@ -53,7 +53,7 @@ def minimize(what: T) -> T:
     if isinstance(what, (CostPolicy, CostEnvironment)):
         raise ParameterError("what: costs are minimised already")
     if isinstance(what, Policy):
-        return cast(T, CostPolicy(what.matroid, what))
+        return what._as_costs() or CostPolicy(what.matroid, what)
     if isinstance(what, Environment):
         return cast(T, CostEnvironment(what))
     raise ParameterError(f"what must be a policy or an environment, got {type(what).__name__}")
