@@ -24,6 +24,11 @@ class LinearCosts(CostPolicy):
         self.inner._told_costs(mirror_at(self.reward_range))
         self.__dict__["_decisions"] = self.inner._decisions
 
+    @property
+    def contextual(self) -> bool:  # type: ignore[override]
+        """As the policy inside."""
+        return self.inner.contextual
+
     @unguarded
     def select(
         self, exclude: Any = None, *, among: Any = None, weights: Any = None, features: Any = None

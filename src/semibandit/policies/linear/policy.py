@@ -254,7 +254,8 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         self._meta[GIVEN] = 1
         try:
             arms = self._play(t) if self._whole is not None else self._resolve(t)
-            if np.isfinite(self._near).all() and np.isfinite(self._bounds).all():
+            # One that is not finite makes the sum so.
+            if math.isfinite(float(self._near.sum()) + float(self._bounds.sum())):
                 require_finite(table[arms])
             else:
                 require_finite(table)

@@ -41,6 +41,9 @@ LOOKED, N_LAST, SWEPT, GIVEN = range(4)
 # Widths that did not change may come out a hair larger when they are computed again.
 _HAIR = 1.0 + 1e-9
 
+# So many arms are looked over at a time.
+_BLOCK = 64
+
 # Of a matroid that is neither uniform nor a partition: so many times the widths of the arms of a base, then all of
 # them.
 TRIES = 6
@@ -133,31 +136,64 @@ def approach(w):
 
 
 @kernel
-def bound_by_norm(w):
-    """Bound widths by the norms of the rows: |inverse phi| <= |inverse| |phi|. Changes the bounds. O(K d + d^2)."""
-    inverse, features = w.posterior.inverse, w.features
+def _norm_of_inverse(inverse):
+    """An upper bound of the spectral norm: that of Frobenius, or the mean of the two below (Hoelder). O(d^2)."""
     d = inverse.shape[0]
-    square, widest = 0.0, 0.0
+    square, widest, tallest = 0.0, 0.0, 0.0
     for i in range(d):
         across = 0.0
         for j in range(i + 1):
             square += inverse[i, j] * inverse[i, j]
             across += abs(inverse[i, j])
         widest = max(widest, across)
-    tallest = 0.0
     for j in range(d):
         down = 0.0
         for i in range(j, d):
             down += abs(inverse[i, j])
         tallest = max(tallest, down)
-    # The spectral norm is below that of Frobenius, and below the geometric mean of these two (Hoelder).
-    most = math.sqrt(min(square, widest * tallest))
-    for k in range(w.bounds.shape[0]):
-        total = 0.0
-        for j in range(d):
-            total += features[k, j] * features[k, j]
-        w.bounds[k] = most * math.sqrt(total)
+    return math.sqrt(min(square, widest * tallest)) * _HAIR
+
+
+@kernel
+def approach_with_norms(w):
+    """Let `near` be exact, and bound widths by the norms of the rows: |inverse phi| <= |inverse| |phi|. O(K d)."""
+    features, theta, near, bounds = w.features, w.posterior.drawn, w.near, w.bounds
+    n, d = near.shape[0], theta.shape[0]
+    most = _norm_of_inverse(w.posterior.inverse)
+    for k in range(n):
         w.stamp[k] = -1
+    k = 0
+    while k + 2 <= n:
+        a = 0.0
+        b = 0.0
+        p = 0.0
+        q = 0.0
+        for j in range(d):
+            x = features[k, j]
+            y = features[k + 1, j]
+            a += x * theta[j]
+            b += y * theta[j]
+            p += x * x
+            q += y * y
+        near[k] = a
+        near[k + 1] = b
+        bounds[k] = most * math.sqrt(p)
+        bounds[k + 1] = most * math.sqrt(q)
+        k += 2
+    if k < n:
+        near[k] = dot(features, k, theta)
+        p = 0.0
+        for j in range(d):
+            p += features[k, j] * features[k, j]
+        bounds[k] = most * math.sqrt(p)
+
+
+@inline_kernel
+def _approach(w):
+    if w.meta[GIVEN] and w.width > 0.0:
+        approach_with_norms(w)
+    else:
+        approach(w)
 
 
 @inline_kernel
@@ -215,26 +251,28 @@ def scan(own, slack, out):
                 floor[g] = min(floor[g], own.heap_weight[i])
         size[g] = 0
     c = w.width * _HAIR
-    if n_groups == 1:
-        bar = floor[0] - slack
-        if c == 0.0:
-            for k in range(near.shape[0]):
-                if near[k] >= bar and here[k]:
-                    _offer(own, k, 0)
-                    bar = floor[0] - slack
+    n = near.shape[0]
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        # Of most blocks no arm comes near: without a way out, so that it runs in vector registers.
+        reached = False
+        if n_groups > 1:
+            reached = True
+        elif c == 0.0:
+            for k in range(first, last):
+                reached |= near[k] + slack >= floor[0]
         else:
-            for k in range(near.shape[0]):
-                if near[k] + c * bounds[k] >= bar and here[k]:
-                    _offer(own, k, 0)
-                    bar = floor[0] - slack
-    elif c == 0.0:
-        for k in range(near.shape[0]):
-            if near[k] + slack >= floor[group[k]] and here[k]:
-                _offer(own, k, group[k])
-    else:
-        for k in range(near.shape[0]):
-            if near[k] + slack + c * bounds[k] >= floor[group[k]] and here[k]:
-                _offer(own, k, group[k])
+            for k in range(first, last):
+                reached |= near[k] + slack + c * bounds[k] >= floor[0]
+        if not reached:
+            continue
+        for k in range(first, last):
+            g = group[k] if n_groups > 1 else 0
+            bound = near[k] + slack
+            if c > 0.0:
+                bound += c * bounds[k]
+            if bound >= floor[g] and here[k]:
+                _offer(own, k, g)
     n = 0
     for g in range(n_groups):
         for i in range(start[g], start[g] + size[g]):
@@ -255,9 +293,7 @@ def _remember(w, out, n):
 @kernel
 def _scanned_select(own, engine, t, out):
     begin(own.weighing)
-    approach(own.weighing)
-    if own.weighing.meta[GIVEN] and own.weighing.width > 0.0:
-        bound_by_norm(own.weighing)
+    _approach(own.weighing)
     return scan(own, 0.0, out)
 
 
@@ -269,9 +305,7 @@ def bound_all(own, engine, t):
     """Let the engine hold an upper bound of the index of each arm; exact where no widths are asked for. O(K d)."""
     w = own.weighing
     begin(w)
-    approach(w)
-    if w.meta[GIVEN] and w.width > 0.0:
-        bound_by_norm(w)
+    _approach(w)
     c = w.width * _HAIR
     for k in range(w.near.shape[0]):
         engine.recs[k, ALPHA] = w.near[k] + (c * w.bounds[k] if w.width > 0.0 else 0.0)
