@@ -44,7 +44,9 @@ def test_they_make_our_decisions(label: str) -> None:
     assert played[0] == played[1]
 
 
-@pytest.mark.parametrize("label", ["CTS", "CTS, Gaussian", "FPL", "epsilon-greedy", "random", "scaled"])
+@pytest.mark.parametrize(
+    "label", ["CTS", "CTS, Gaussian", "FPL", "epsilon-greedy", "random", "scaled", "CombLinTS"]
+)
 def test_they_lose_what_we_lose(label: str) -> None:
     lost = []
     for which in (0, 1):
@@ -55,6 +57,13 @@ def test_they_lose_what_we_lose(label: str) -> None:
             total += sum(player.env.regret(arms) for arms in player.play(600)[1])
         lost.append(total)
     assert 0.75 < lost[0] / lost[1] < 1.33, lost
+
+
+def test_linear_rounds_are_ours() -> None:
+    ours, theirs = players(BY_NAME["CombLinUCB"], 40)
+    assert theirs is not None
+    played = [[np.sort(arms).tolist() for arms in player.play(250)[1]] for player in (ours, theirs)]
+    assert played[0] == played[1]
 
 
 def test_resampling_in_blocks_counts_draws_as_one_by_one() -> None:
