@@ -18,6 +18,8 @@ from semibandit import minimize
 from semibandit.bench.contenders import Contender
 from semibandit.bench.measure import Say, silent
 from semibandit.data.instances import random_environment
+from semibandit.environments import LinearRewards
+from semibandit.environments.linear_rewards import told_features
 from semibandit.policies.catalogue import make_policy
 
 ARMS = (20, 100, 200, 1_000, 10_000)
@@ -39,6 +41,7 @@ class Entry:
     spec: str
     textbook: Callable[[int, int, int], textbook.Textbook] | None = None
     costs: bool = False
+    features: bool = False
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -62,6 +65,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("greedy", "greedy", textbook.Greedy),
     Entry("random", "random", textbook.Random),
     Entry("scaled", "robust-cucb", textbook.Scaled),
+    Entry("CombLinTS", "comb-lin-ts", textbook.LinTs, features=True),
+    Entry("CombLinUCB", "comb-lin-ucb", textbook.LinUcb, features=True),
     Entry("FasterCUCB", "faster-cucb"),
     Entry("MAUB", "maub"),
 )
@@ -76,7 +81,11 @@ def players(entry: Entry, arms: int, seed: int = 0) -> tuple[Contender, Contende
     """Our policy and the textbook's, each in a world of its own, every arm seen once. O(K)."""
     rank = rank_of(arms)
     env: Any = random_environment("bernoulli", "uniform", arms, rank, seed=seed)
-    policy: Any = make_policy(entry.spec, env.matroid, seed=seed, context={"horizon": HORIZON})
+    if entry.features:
+        rows = textbook.features_of(arms)
+        env = LinearRewards(env.matroid, rows, np.full(rows.shape[1], 1.0 / rows.shape[1]), seed=seed)
+    context = {"horizon": HORIZON, **told_features(env)}
+    policy: Any = make_policy(entry.spec, env.matroid, seed=seed, context=context)
     if entry.costs:
         env, policy = minimize(env), minimize(policy)
     ours = Contender(entry.label, "policy", policy, env.clone(), ours=True)

@@ -73,7 +73,8 @@ def test_one_seed_decides_as_ours_at_the_same_z(label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["CTS", "CTS, Gaussian", "CTS, boosted", "FPL", "epsilon-greedy", "random", "scaled"]
+    "label",
+    ["CTS", "CTS, Gaussian", "CTS, boosted", "FPL", "epsilon-greedy", "random", "scaled", "CombLinTS"],
 )
 def test_they_lose_what_we_lose(label: str) -> None:
     lost = []
@@ -85,6 +86,13 @@ def test_they_lose_what_we_lose(label: str) -> None:
             total += sum(player.env.regret(arms) for arms in player.play(600)[1])
         lost.append(total)
     assert 0.75 < lost[0] / lost[1] < 1.33, lost
+
+
+def test_linear_rounds_are_ours() -> None:
+    ours, theirs = players(BY_NAME["CombLinUCB"], 40)
+    assert theirs is not None
+    played = [[np.sort(arms).tolist() for arms in player.play(250)[1]] for player in (ours, theirs)]
+    assert played[0] == played[1]
 
 
 def test_resampling_in_blocks_counts_draws_as_one_by_one() -> None:

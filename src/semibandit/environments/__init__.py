@@ -19,6 +19,8 @@ __all__ = [
     "EnvironmentState",
     "Gaussian",
     "HeavyTailed",
+    "LinearContexts",
+    "LinearRewards",
     "Switching",
     "Table",
     "Trace",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from semibandit.environments.correlated import Correlated
     from semibandit.environments.gaussian import Gaussian
     from semibandit.environments.heavy_tailed import HeavyTailed
+    from semibandit.environments.linear_rewards import LinearContexts, LinearRewards
     from semibandit.environments.noise import UniformNoise
     from semibandit.environments.table import Table
     from semibandit.environments.trace import Trace

@@ -74,6 +74,12 @@ ROWS: dict[str, Row] = {
     "drifting": Row(
         "changing", "Drifting", {"amplitude": 0.1}, wholes={"period": 10_000, "every": 100}, drawn=False
     ),
+    "linear": Row(
+        "linear_rewards", "LinearRewards", {"theta": None, "width": None}, observed="features", drawn=False
+    ),
+    "contexts": Row(
+        "linear_rewards", "LinearContexts", {"theta": None, "width": None}, observed="rows", drawn=False
+    ),
     "table": Row("table", "Table", observed="observations", drawn=False),
     "trace": Row("trace", "Trace", choices={"order": ORDERS}, observed="rewards", drawn=False),
 }

@@ -69,12 +69,17 @@ def check_policies(experiment: Experiment, worlds: list[Environment]) -> None:
 
 def player(env: Environment, told: dict[str, Any], rounds: int, seed: int = 0) -> Policy:
     """The policy that `told` describes (name and options), ready for `env`: it minimises where `env` draws costs."""
+    from semibandit.environments.linear_rewards import told_features
     from semibandit.policies.catalogue import build_policy
     from semibandit.policies.costs import minimize
 
     low, high = env.reward_range
     costs = env.objective == "min"
-    context = {"horizon": rounds, "means": (low + high) - env.means if costs else env.means}
+    context = {
+        "horizon": rounds,
+        "means": (low + high) - env.means if costs else env.means,
+        **told_features(env),
+    }
     made = build_policy(told["name"], told["options"], env.matroid, env.reward_range, seed, context)
     return minimize(made) if costs else made
 

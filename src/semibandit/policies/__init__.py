@@ -17,6 +17,7 @@ from semibandit.policies.index.maub import MAUB
 from semibandit.policies.index.ossb import OSSB
 from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
+from semibandit.policies.linear.comb_lin import CombLinTS, CombLinUCB
 from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
 from semibandit.policies.thompson.one_seed import OneSeedTS
@@ -30,6 +31,8 @@ __all__ = [
     "KLOSM",
     "MAUB",
     "OSSB",
+    "CombLinTS",
+    "CombLinUCB",
     "DiscountedCUCB",
     "EpsilonGreedy",
     "FasterCUCB",

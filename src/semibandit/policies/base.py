@@ -53,6 +53,8 @@ class Policy(Growing, ABC):
     objective: ClassVar[str] = "max"
     #: Whether `reward_range` may have infinite ends.
     unbounded: ClassVar[bool] = False
+    #: Whether `select` and `update` must be told features with each call (`policies.linear`).
+    contextual: bool = False
 
     def __init__(
         self,
@@ -184,6 +186,10 @@ class Policy(Growing, ABC):
     def _update_mirrored(self, arms: IntArray, rewards: FloatArray) -> None:
         """`_update` with costs that passed `_require_inside` and were made rewards."""
         self._update(arms, rewards)
+
+    def _as_costs(self, inside: bool) -> Policy | None:
+        """What `minimize` makes of this policy, None for the usual; `inside`: its range is that of rewards already."""
+        return None
 
     @property
     def clipped(self) -> int:

@@ -29,7 +29,7 @@ from semibandit.text import unknown
 P = TypeVar("P", bound=type[Policy])
 
 # Parameters that are not options: the caller fills them in.
-GIVEN = ("matroid", "reward_range", "seed", "means")
+GIVEN = ("matroid", "reward_range", "seed", "means", "features")
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,15 @@ def minimize(what: T) -> T:
     if isinstance(what, (CostPolicy, CostEnvironment)):
         raise ParameterError("what: costs are minimised already")
     if isinstance(what, Policy):
-        return cast(T, CostPolicy(what.matroid, what))
+        return as_costs(what)
     if isinstance(what, Environment):
         return cast(T, CostEnvironment(what))
     raise ParameterError(f"what must be a policy or an environment, got {type(what).__name__}")
+
+
+def as_costs(policy: Policy, inside: bool = False) -> Policy:
+    """`policy` for costs; `inside`: its range is that of the rewards that costs are made, as a file tells. O(K)."""
+    return policy._as_costs(inside) or CostPolicy(policy.matroid, policy, inside=inside)
 
 
 class CostPolicy(Policy):

@@ -38,7 +38,7 @@ from semibandit.errors import FileError, ParameterError, SemibanditError
 from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import PICKLERS, SAVERS, Policy
 from semibandit.policies.catalogue import policy_class
-from semibandit.policies.costs import CostPolicy
+from semibandit.policies.costs import CostPolicy, as_costs
 from semibandit.policies.decisions import Waiting
 
 MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
@@ -153,7 +153,7 @@ def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
         policy: Policy = cls(matroid, **arguments)
         policy._set_state(_rich(about["state"], arrays))
         if about["minimize"] is True:
-            policy = CostPolicy(policy.matroid, policy, inside=True)
+            policy = as_costs(policy, inside=True)
         policy._take_decisions(Waiting.from_state(_rich(about["decisions"], arrays), policy.n_arms))
     except FileError as error:
         raise FileError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None

@@ -15,6 +15,7 @@ from semibandit.checks import as_whole
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.environments import Environment
 from semibandit.environments.base import EnvironmentState
+from semibandit.environments.linear_rewards import context_of
 from semibandit.errors import ParameterError, RewardError
 from semibandit.policies.base import Policy
 from semibandit.policies.costs import mirror_at, mirrored_range
@@ -167,6 +168,11 @@ def _check_run(
         raise ParameterError(f"path = {path!r} is not known: one of {', '.join(map(repr, PATHS))}")
     if policy.n_arms != env.n_arms:
         raise ParameterError(f"policy has {policy.n_arms} arms but env has {env.n_arms}")
+    if policy.contextual and context_of(env) is None:
+        raise ParameterError(
+            "policy needs the features of each round (dimension=...), and env has none: LinearContexts and "
+            "LinearRewards have"
+        )
     if policy.objective != env.objective:
         one, other = ("policy", "env") if env.objective == "min" else ("env", "policy")
         raise ParameterError(
@@ -320,15 +326,18 @@ def _stepwise(
     lost = gained = 0.0
     in_select = in_update = 0
     i, rounds = 0, int(marks[-1])
+    player, context = _player(policy, env)
     for done in range(1, rounds + 1):
+        now = context(policy.t + 1)
         a = clock()
-        arms = policy.select()
+        arms = player.select(**now)
         b = clock()
         rewards = env.draw(arms, policy.t)
         lost += env.regret(arms)
         gained += float(rewards.sum())
+        now = {name: rows[arms] for name, rows in now.items()}
         c = clock()
-        policy.update(arms, rewards)
+        player.update(arms, rewards, **now)
         d = clock()
         in_select += b - a
         in_update += d - c
@@ -348,9 +357,20 @@ def _stepwise(
 def _warm_up(policy: Policy, env: Environment) -> None:
     """Compile what a round needs on copies, so that the first recorded round is like the others. O(K)."""
     other, world = policy.clone(), env.clone()
+    player, context = _player(other, world)
     for _ in range(2):
-        arms = other.select()
-        other.update(arms, world.draw(arms, other.t))
+        now = context(other.t + 1)
+        arms = player.select(**now)
+        player.update(arms, world.draw(arms, other.t), **{name: rows[arms] for name, rows in now.items()})
+
+
+def _player(policy: Policy, env: Environment) -> tuple[Any, Any]:
+    """The policy, and what it must be told in round t: the features of all arms where they come with each call."""
+    if not policy.contextual:
+        nothing: dict[str, Any] = {}
+        return policy, lambda t: nothing
+    found = context_of(env)
+    return policy, lambda t: {"features": found(t)}
 
 
 class _Bar:
