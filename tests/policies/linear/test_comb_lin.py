@@ -177,7 +177,7 @@ def test_intervals_are_those_of_the_model():
     model.learn(features[np.arange(12) % 6], rewards)
     sigma = np.linalg.inv(model.precision())
     spread = np.sqrt(np.einsum("ij,jk,ik->i", features, sigma, features))
-    for cls, factor in ((sb.CombLinTS, 1.96), (sb.CombLinUCB, 1.0)):
+    for cls, factor in ((sb.CombLinTS, 1.959963984540054), (sb.CombLinUCB, 1.0)):
         policy = cls(sb.Uniform(6, 3), features=features)
         policy.update(np.arange(12) % 6, rewards)
         for row in policy.decide().ranked():
