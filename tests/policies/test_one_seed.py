@@ -302,6 +302,13 @@ def test_saved_grown_and_cloned(tmp_path, options):
         assert made._arguments() == policy._arguments()
 
 
+@pytest.mark.parametrize("spoilt", [np.array([np.nan, 0.0]), np.zeros(3), np.zeros(2, dtype=np.int64)])
+def test_a_state_that_makes_no_sense_is_refused(spoilt):
+    policy = sb.OneSeedTS(sb.Uniform(4, 2))
+    with pytest.raises(sb.FileError):
+        policy.clone()._set_state({**policy._state(), "last": spoilt})
+
+
 def test_auto_takes_groups_for_many_arms():
     assert sb.OneSeedTS(sb.Uniform(500, 3)).engine == "grouped"
     assert sb.OneSeedTS(sb.Uniform(499, 3)).engine == "resolve"

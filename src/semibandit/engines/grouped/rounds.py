@@ -18,6 +18,8 @@ from semibandit.compiled.jit import kernel
 from semibandit.compiled.sorting import heap_offer, heap_sink, sort_ids_in_place
 from semibandit.engines.grouped.groups import class_of, enter, find, leave
 from semibandit.engines.grouped.state import (
+    AFTER,
+    BEFORE,
     CLASS,
     FIRST,
     G_ALPHA,
@@ -27,7 +29,7 @@ from semibandit.engines.grouped.state import (
     LIVE,
     ROOT,
 )
-from semibandit.engines.grouped.treap import after, last_above, next_below
+from semibandit.engines.grouped.treap import neighbour
 
 
 @kernel
@@ -80,7 +82,7 @@ def _merge_groups(s, c, lam, out, n):
         taken += 1
         beta = s.key[a, K_BETA]
         g = s.table[find(s, c, beta)] - 1
-        then = after(s.key, s.child, s.group[g, ROOT], a)
+        then = neighbour(s.key, s.child, s.group[g, ROOT], s.key[a, K_ALPHA], a, AFTER)
         if then >= 0:
             weight[f] = -(s.key[then, K_ALPHA] + lam * beta)
             arm[f] = -then
@@ -98,10 +100,11 @@ def _merge_groups(s, c, lam, out, n):
 def _differ(s, g, alpha, lam, w):
     """Whether group g has arms of weight w, which `alpha` gives, with another alpha. Expected O(log K)."""
     root, beta = s.group[g, ROOT], s.best[g, G_BETA]
-    one = last_above(s.key, s.child, root, alpha)
+    # All arms of this alpha stand between these two.
+    one = neighbour(s.key, s.child, root, alpha, -1, BEFORE)
     if one >= 0 and s.key[one, K_ALPHA] + lam * beta == w:
         return True
-    two = next_below(s.key, s.child, root, alpha)
+    two = neighbour(s.key, s.child, root, alpha, s.recs.shape[0], AFTER)
     return two >= 0 and s.key[two, K_ALPHA] + lam * beta == w
 
 

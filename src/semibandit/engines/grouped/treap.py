@@ -89,38 +89,14 @@ def first(child, root):
 
 
 @kernel
-def after(key, child, root, arm):
-    """The arm that comes next after `arm`, or -1. Expected O(log n)."""
+def neighbour(key, child, root, alpha, arm, side):
+    """The arm next to where (alpha, arm) stands or would stand, on this side of it, or -1. Expected O(log n)."""
     found = -1
     while root >= 0:
-        if comes_before(key, arm, root):
-            found, root = root, child[root, BEFORE]
-        else:
-            root = child[root, AFTER]
-    return found
-
-
-@kernel
-def next_below(key, child, root, alpha):
-    """The first arm of smaller alpha than this, or -1. Expected O(log n)."""
-    found = -1
-    while root >= 0:
-        if key[root, K_ALPHA] < alpha:
-            found, root = root, child[root, BEFORE]
-        else:
-            root = child[root, AFTER]
-    return found
-
-
-@kernel
-def last_above(key, child, root, alpha):
-    """The last arm of larger alpha than this, or -1. Expected O(log n)."""
-    found = -1
-    while root >= 0:
-        if key[root, K_ALPHA] > alpha:
-            found, root = root, child[root, AFTER]
-        else:
-            root = child[root, BEFORE]
+        behind = key[root, K_ALPHA] < alpha or (key[root, K_ALPHA] == alpha and root > arm)
+        if behind == (side == AFTER):
+            found = root
+        root = child[root, BEFORE if behind else AFTER]
     return found
 
 

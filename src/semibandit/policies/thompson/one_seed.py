@@ -14,7 +14,7 @@ from semibandit.engines import make_engine
 from semibandit.engines.base import Engine
 from semibandit.engines.clock import CURRENT, new_clock
 from semibandit.engines.kernels import AnyEngine
-from semibandit.errors import ParameterError
+from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
@@ -88,7 +88,7 @@ class OneSeedTS(Randomness, ClockPolicy):
     would not sample, and decisions equal those of sorting all K weights (docs/theory.md, "One seed").
 
     *Tails.* Regret varies more from run to run than that of `CTS`: between arms of like counts one seed hardly
-    explores, so that a mistake lasts. Look at quantiles (`Comparison.quantiles`), not at means alone (docs/regret.md).
+    explores, and a mistake lasts. Look at quantiles (`Comparison.quantiles`), not at means alone (docs/regret.md).
 
     Plays that wait for feedback count in the width (`decide`).
 
@@ -246,6 +246,8 @@ class OneSeedTS(Randomness, ClockPolicy):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         last = array_of(state, "last", np.float64, 2)
+        if not np.isfinite(last).all():
+            raise FileError("the draw of the last round is not a finite number")
         super()._set_state(state)
         self._last[:] = last
         self._set_rng(state)

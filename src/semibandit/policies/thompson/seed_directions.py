@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
-from semibandit.engines.base import Engine
-from semibandit.engines.kernels import add_rewards, check_feedback
+from semibandit.engines.resolve.oracle import OracleEngine
 from semibandit.matroids import Matroid
 from semibandit.paper.instances import OnDemand, Points
 
@@ -27,7 +26,7 @@ def normal_levels(number: int) -> FloatArray:
     return np.array([*lower, *([0.0] if number % 2 else []), *upper[number % 2 :]])
 
 
-class DirectionsEngine(Engine):
+class DirectionsEngine(OracleEngine):
     """A dynamic instance (`paper.instances`) for each query that is asked again and again, whatever its sign.
 
     An arm that moves costs nothing until an instance is asked; that one then takes in all that moved since its last
@@ -43,29 +42,29 @@ class DirectionsEngine(Engine):
 
     def touch(self, arms: IntArray) -> None:
         ids = np.unique(arms)
-        self._restore(ids[~self._is_deleted(ids)])
+        self._show(ids[self._present[ids]])
+
+    def _show(self, ids: IntArray) -> None:
+        """Tell the instances the weights of present, distinct arms."""
+        self._points.move(ids, self._recs[ids, ALPHA], self._recs[ids, BETA])
 
     def _select(self, lam: float) -> IntArray:
         return self._instances.base(lam)
 
     def _remove(self, ids: IntArray) -> None:
+        super()._remove(ids)
         self._points.move(ids, np.full(ids.size, -np.inf), np.zeros(ids.size))
 
     def _restore(self, ids: IntArray) -> None:
-        self._points.move(ids, self._recs[ids, ALPHA], self._recs[ids, BETA])
-
-    def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
-        if code == 0:
-            add_rewards(self._recs, arms, rewards)
-            self.touch(arms)
-        return code
+        super()._restore(ids)
+        self._show(ids)
 
     def memory(self) -> int:
-        return int(self.records.nbytes + self._points.memory() + self._instances.memory())
+        return int(super().memory() + self._points.memory() + self._instances.memory())
 
     def _check(self) -> None:
-        gone = self._is_deleted(np.arange(self.n_arms))
+        super()._check()
+        gone = ~self._present
         assert np.array_equal(np.isneginf(self._points.alpha), gone)
         assert np.array_equal(self._points.alpha[~gone], self._recs[~gone, ALPHA])
         assert np.array_equal(self._points.beta[~gone], self._recs[~gone, BETA])
