@@ -78,7 +78,8 @@ class OSSB(CountGroupsPolicy):
     the three cases is written from memory of the paper, with exchanges in place of its arms, and no theorem is claimed
     for it. The last condition is ours, for without it an arm whose mean is close to that of a little known sigma was
     played for thousands of rounds, each time in its place; where arms of the best base are played nearly always it
-    changes nothing. Arms whose empirical mean ties with that of their sigma are explored first: it costs nothing by the means.
+    changes nothing. Arms whose empirical mean ties with that of their sigma are explored first: by the means it costs
+    nothing.
 
     Cost: arms are kept in groups of equal counts (`index.count_groups`). In uniform, partition and laminar matroids
     arms of one group share sigma, so that only the best one outside the leader can be the neediest: O(G + D log K)
