@@ -300,6 +300,8 @@ class Ossb(KlOsm):
         if fewest <= 0.01 * self.explored:
             rare = np.flatnonzero(self.counts == fewest)
             arm = int(rare[self.means[rare].argmax()])
+        elif self.counts[leader[last]] < self.counts[arm]:
+            return leader
         if arm not in leader:
             leader[last] = arm
         return leader

@@ -44,14 +44,17 @@ def test_short_runs_lose_alike():
 
 @pytest.mark.slow
 def test_the_figure():
-    """CUCB is where the figure has it; the published ratio 0.72 is not reached (0.8 by the exact maximum, nearly 1 by
-    the greedy): the bands are those of our own runs."""
-    found = perrault(repeats=60, rounds=100_000, seed=0)
-    assert abs(found["CUCB"].mean() / PUBLISHED["CUCB"] - 1.0) < 0.25
-    assert 0.8 < np.median(found["ESCB"]) / np.median(found["CUCB"]) < 1.25
+    """CUCB is where the figure has it; ESCB loses less, but not by the published 0.72 (docs/regret.md). Bands are those
+    of our own runs: at f = log t single runs never return to the best tree, so that the median is compared."""
+    narrow = perrault(repeats=60, rounds=100_000, seed=0)
+    assert abs(np.median(narrow["CUCB"]) / PUBLISHED["CUCB"] - 1.0) < 0.2
+    wide = perrault(repeats=60, rounds=100_000, seed=0, factor=2.0)
+    assert 0.8 < wide["ESCB"].mean() / wide["CUCB"].mean() < 1.0
 
 
 @pytest.mark.slow
-def test_the_exact_maximum_loses_less_than_cucb():
+def test_the_exact_maximum_loses_less_than_the_greedy_and_cucb():
     found = perrault(repeats=16, rounds=30_000, seed=0, factor=2.0, exact=True)
-    assert 0.6 < found["ESCB, exact"].mean() / found["CUCB"].mean() < 0.98
+    cucb, greedy, exact = (found[label].mean() for label in ("CUCB", "ESCB", "ESCB, exact"))
+    assert 0.6 < exact / cucb < 0.9
+    assert exact < greedy < cucb

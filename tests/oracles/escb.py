@@ -138,6 +138,8 @@ class NaiveOSSB:
             arm = rarest
         else:
             arm = min(needs, key=lambda a: (needs[a], known.plays(a), -known.mean(a), a))
+            if known.plays(partners[arm]) < known.plays(arm):
+                return sorted(leader)
         if arm in leader:
             return sorted(leader)
         return sorted([arm, *(a for a in leader if a != partners[arm])])

@@ -15,7 +15,7 @@ from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.choosing import best_base
-from semibandit.policies.index.count_groups import WIDTH, CountGroups, count_reward
+from semibandit.policies.index.count_groups import LOOKED, WIDTH, CountGroups, count_reward
 from semibandit.policies.index.counted import NO_ARMS, CountGroupsPolicy
 from semibandit.policies.index.gains import choose_sorted
 from semibandit.policies.rounds import implement_rounds
@@ -155,8 +155,9 @@ class ESCB(CountGroupsPolicy):
 
         Both are infinite while an arm that may be played was never seen.
         """
-        width = self.confidence_width
+        width, looked = self.confidence_width, int(self._groups.meta[LOOKED])
         chosen = self._choose(width)
+        self._groups.meta[LOOKED] = looked  # by rounds alone
         here, f = self._presence.mask, width * width
         index, v = self._index_of(chosen, f)
         if math.isinf(index) or f == 0.0 or not len(chosen):

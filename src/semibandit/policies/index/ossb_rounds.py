@@ -144,11 +144,17 @@ def _is_needier(own, arm, n, known, other, plays, least):
 
 @inline_kernel
 def _decide(own, t, rarest, fewest, neediest, least):
-    """The arm that the leader must make room for in round t, or -1 to exploit. Counts rounds without exploiting."""
+    """The arm that the leader must make room for in round t, or -1 to play the leader. Counts rounds of exploration.
+
+    An arm is not explored at the expense of one that was played less: what is close to a badly known mean would be
+    played for ever, and that mean never.
+    """
     if neediest < 0 or least >= (1.0 + own.gamma) * math.log(float(t)):
         return -1
     own.rounds[EXPLORED] += 1.0
-    return rarest if fewest <= own.epsilon * own.rounds[EXPLORED] else neediest
+    if fewest <= own.epsilon * own.rounds[EXPLORED]:
+        return rarest
+    return neediest if plays_of(own.groups, own.partner[neediest]) >= plays_of(own.groups, neediest) else -1
 
 
 @kernel
