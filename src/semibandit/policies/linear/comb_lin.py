@@ -209,8 +209,7 @@ class CombLinUCB(LinearPolicy):
         for part, known in ((learnt, True), (lost, False)):
             if len(part):
                 factor = float(self._of_posterior(let_go, part, self.noise, known))
-                if factor > 1.0:
-                    self._bounds *= factor
+                self._stretch_bounds(factor)
 
 
 def theorem_width(
