@@ -39,6 +39,7 @@ _EXPORTS: dict[str, str] = {
     "Drifting": "semibandit.environments",
     "Catalog": "semibandit.catalog",
     "LabelledDecision": "semibandit.catalog",
+    "Fleet": "semibandit.fleet",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -85,6 +86,7 @@ __all__ = [
     "ExperimentError",
     "FasterCUCB",
     "FileError",
+    "Fleet",
     "Gaussian",
     "Graphic",
     "Greedy",
@@ -179,6 +181,7 @@ if TYPE_CHECKING:
         RewardError,
         SemibanditError,
     )
+    from semibandit.fleet import Fleet
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform
     from semibandit.paper import InnerProductBase, theory
     from semibandit.policies import (

@@ -13,6 +13,9 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+#: The type of arm ids, as arrays are made fastest with.
+INT64 = np.dtype(np.int64)
+
 ARM = np.dtype([("count", "f8"), ("total", "f8"), ("alpha", "f8"), ("beta", "f8")], align=True)
 
 COUNT, TOTAL, ALPHA, BETA = 0, 1, 2, 3

@@ -91,10 +91,21 @@ def _guard(function: Any) -> Any:
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
+        # By hand: `with` looks both methods up each time and takes three times as long.
+        lock = self._lock
+        lock.acquire()
+        try:
             return function(self, *args, **kwargs)
+        finally:
+            lock.release()
 
     return unguarded(call)
+
+
+def bare(method: F) -> F:
+    """A method of a guarded object without its lock: for the one owner of the object, who holds a lock of its own."""
+    inside = getattr(method, "__wrapped__", None)
+    return method if inside is None else inside.__get__(method.__self__)  # type: ignore[attr-defined]
 
 
 class NotCopied:

@@ -168,3 +168,31 @@ class TestArguments:
         bound = native.module().bind(check_feedback.name, check_feedback.fingerprint, compiler)
         with pytest.raises(ValueError, match="no"):
             bound(1)
+
+
+@ahead
+def test_what_kernels_take_as_it_is():
+    """The extension's answer is that of numpy, whatever is handed over."""
+    arms, rewards = np.arange(3), np.zeros(3)
+    frozen = rewards.copy()
+    frozen.flags.writeable = False
+    both = [
+        (arms, rewards),
+        (arms[:0], rewards[:0]),
+        (arms, rewards[:2]),
+        (arms, frozen),
+        (arms[::-1], rewards),
+        (np.arange(6)[::2], rewards),
+        (arms.astype(np.int32), rewards),
+        (arms.astype(np.uint64), rewards),
+        (arms, rewards.astype(np.float32)),
+        (arms, rewards.astype(">f8")),
+        (arms.reshape(1, 3), rewards.reshape(1, 3)),
+        (arms.tolist(), rewards),
+        (arms, None),
+        (np.matrix(arms), rewards),
+        (np.frombuffer(b"\0" * 25, dtype=np.uint8)[1:].view(np.int64), rewards),
+    ]
+    told = [native.module().ready(*pair) for pair in both]
+    assert told == [native._ready(*pair) for pair in both]
+    assert told == [True, True] + [False] * (len(both) - 2)

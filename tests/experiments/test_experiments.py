@@ -514,7 +514,6 @@ def test_check_says_what_would_run_and_runs_nothing(tmp_path: Path) -> None:
         (["x.toml", "--arms", "5"], "--arms does not go with an experiment file"),
         (["x.toml", "--policy", "cucb"], "--policy does not go with"),
         (["x.toml", "--json"], "--json does not go with"),
-        (["--workers", "2"], "--workers goes with an experiment file"),
         (["--check"], "--check goes with an experiment file"),
     ],
 )

@@ -28,6 +28,7 @@ ROOMS = [
     "environments",
     "policies",
     "catalog",
+    "fleet",
     "simulation",
     "data",
     "experiments",

@@ -18,7 +18,7 @@ import pytest
 import semibandit as sb
 from semibandit.data.instances import random_environment
 from semibandit.engines import ENGINES, make_engine
-from semibandit.locking import Guarded, unguarded
+from semibandit.locking import Guarded, bare, unguarded
 from semibandit.policies.catalogue import POLICIES, build_policy
 
 KINDS = ["uniform", "partition", "laminar", "graphic", "transversal"]
@@ -350,3 +350,22 @@ def test_classes_of_users_are_guarded_too():
     holder.start()
     holder.join()
     assert not till.look()
+
+
+def test_the_owner_of_an_object_can_do_without_its_lock():
+    engine = sb.CUCB(sb.Uniform(n_arms=5, rank=2))._engine
+    inside = bare(engine.touch)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with engine._lock:
+            held.set()
+            done.wait(10.0)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(10.0)
+    inside(np.array([1]))  # would wait for ever if it took the lock
+    done.set()
+    holder.join()
+    assert bare(inside) is inside

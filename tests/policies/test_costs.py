@@ -110,6 +110,48 @@ def test_refused_costs_change_nothing_and_the_original_stays():
     assert policy.counts.tolist() == [1, 0, 0] and policy.means[0] == 2.0
 
 
+@pytest.mark.parametrize("ends", [(0.0, None), (None, 50.0), None], ids=["from 0", "up to 50", "any"])
+def test_costs_without_an_end(ends, tmp_path):
+    """A latency has no largest value: the mean costs are those told, on every path, also after a file."""
+    matroid = sb.Uniform(4, 2)
+    policy = sb.minimize(sb.RobustCUCB(matroid, reward_range=ends))
+    costs = np.array([4.0, 3.0, 1.0, 2.0])
+    for _ in range(policy.least):
+        policy.update([0, 1, 2, 3], costs)
+    policy.save(tmp_path / "p")
+    for one in (policy, policy.clone(), sb.load(tmp_path / "p")):
+        assert one.means.tolist() == costs.tolist() and one.reward_range == policy.reward_range
+        assert one.select().tolist() == [2, 3]
+        one.grow(sb.Uniform(5, 2))
+        one.update([4], [0.5])
+        assert one.means.tolist() == [*costs.tolist(), 0.5]
+    if ends is not None:
+        outside = -1.0 if ends[0] == 0.0 else 51.0
+        with pytest.raises(RewardError, match=r"rewards\[0\]"):
+            policy.update([0], [outside])
+        clipped = sb.minimize(sb.RobustCUCB(matroid, reward_range=ends, outside="clip"))
+        clipped.update([0, 1], [outside, 5.0])
+        assert (
+            clipped.means[:2].tolist() == [ends[0] if ends[0] == 0.0 else 50.0, 5.0] and clipped.clipped == 1
+        )
+
+
+def test_costs_without_an_end_by_kernels_and_by_calls():
+    matroid = sb.Uniform(6, 2)
+    env = sb.minimize(sb.HeavyTailed(matroid, np.linspace(100.0, 200.0, 6), seed=1))
+    low = env.reward_range[0]
+    assert low == 0.0
+    policy = sb.minimize(sb.RobustCUCB(matroid, reward_range=(0.0, None)))
+    other, world = policy.clone(), env.clone()
+    result = sb.simulate(policy, env, rounds=200, record_arms=True)
+    assert result.path == "compiled"
+    for t in range(1, 201):
+        arms = other.select()
+        assert arms.tolist() == result.arms[t - 1].tolist()
+        other.update(arms, world.draw(arms, t))
+    assert np.array_equal(policy.means, other.means) and (policy.means > 50.0).all()
+
+
 def test_saved_and_loaded(tmp_path):
     policy = sb.minimize(sb.CUCB(sb.Uniform(5, 2)))
     policy.update(policy.select(), [0.3, 0.8])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -253,6 +254,27 @@ def test_ranked_rows_are_those_of_the_definitions(name):
             if one.objective == "min":
                 mean, low, high = 1.0 - mean, 1.0 - high, 1.0 - low
             np.testing.assert_allclose(row[2:], (mean, low, high, plays), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_decision_tells_what_was_known_when_it_was_made(name):
+    """The account is computed when it is asked for, from the numbers of the moment of the decision."""
+    context = {"horizon": 100, "means": np.linspace(0.1, 0.9, 6)}
+    policy = build_policy(name, {}, sb.Uniform(n_arms=6, rank=4), context=context)
+    for k, reward in enumerate([1.0, 0.25, 0.5, 0.75, 1.0, 0.0] * 3):
+        policy.update([k % 6], [reward])
+    for one in (policy, sb.minimize(policy)):
+        twin = one.clone()
+        at_once = twin.decide()
+        rows = at_once.ranked()
+        late = one.decide()
+        carried = copy.deepcopy(late)
+        for _ in range(5):
+            one.update(one.select(), [0.0] * 4)
+        one.reset([0, 1]) if name != "fpl" else None
+        for told in (late, carried, pickle.loads(pickle.dumps(late))):
+            np.testing.assert_array_equal([row[0] for row in told.ranked()], [row[0] for row in rows])
+            np.testing.assert_array_equal([row[1:] for row in told.ranked()], [row[1:] for row in rows])
 
 
 def test_intervals_of_posteriors():

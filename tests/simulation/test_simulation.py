@@ -142,6 +142,39 @@ def test_compare_pairs_policies_and_leaves_them_alone():
     assert names == ["cucb", "cucb-2"]
 
 
+@pytest.mark.parametrize("workers", [2, 5])
+def test_compare_in_threads_finds_the_same(workers):
+    """Compiled and stepwise runs, random and deterministic policies: the same numbers in the same order."""
+    matroid = sb.Partition(np.arange(30) % 5, 2)
+    worlds = [
+        sb.Bernoulli(matroid, np.linspace(0.1, 0.9, 30)),
+        Slow(matroid, np.linspace(0.1, 0.9, 30)),
+    ]
+    policies = {"cucb": sb.CUCB(matroid), "cts": sb.CTS(matroid), "random": sb.Random(matroid)}
+    for env in worlds:
+        one = sb.compare(policies, env, 300, repeats=5, seed=3)
+        other = sb.compare(policies, env, 300, repeats=5, seed=3, workers=workers)
+        assert list(one.runs) == list(other.runs)
+        for name in policies:
+            assert np.array_equal(one.regret(name), other.regret(name))
+            assert [run.reward.tolist() for run in one.runs[name]] == [
+                run.reward.tolist() for run in other.runs[name]
+            ]
+    assert all(policy.t == 0 for policy in policies.values())
+
+
+def test_compare_in_threads_hands_on_what_went_wrong():
+    class Broken(Slow):
+        def _draw(self, arms, t):
+            raise ZeroDivisionError("the world ends")
+
+    matroid = sb.Uniform(5, 2)
+    with pytest.raises(ZeroDivisionError, match="the world ends"):
+        sb.compare([sb.CUCB(matroid)], Broken(matroid, np.full(5, 0.5)), 50, repeats=6, workers=3)
+    with pytest.raises(sb.ParameterError, match="workers"):
+        sb.compare([sb.CUCB(matroid)], sb.Bernoulli(matroid, np.full(5, 0.5)), 50, workers=0)
+
+
 class Slow(sb.Environment):
     def _draw(self, arms, t):
         return self.means[arms]

@@ -20,7 +20,7 @@ from semibandit.catalog.ids import Ids
 from semibandit.catalog.kinds import NOBODY, kind_from_json
 from semibandit.catalog.labels import pack, unpack
 from semibandit.errors import FileError, ParameterError
-from semibandit.policies.files import _MAKES_NO_SENSE, Arrays, _parse, _write, from_bytes, to_bytes
+from semibandit.policies.files import _MAKES_NO_SENSE, Arrays, _read, _write, from_bytes, to_bytes
 from semibandit.policies.state import array_of, whole_of
 
 if TYPE_CHECKING:
@@ -78,12 +78,7 @@ def save(catalog: Catalog, path: Any) -> None:
 
 def restore(cls: type[Catalog], path: Any) -> Catalog:
     """The catalog in the file `path`; everything is checked. O(K)."""
-    path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
-    about, arrays = _parse(raw, path)
+    about, arrays = _read(path)
     if "catalog" not in about:
         raise FileError(f"{path} holds no catalog but a policy: semibandit.load reads it")
     try:

@@ -35,7 +35,9 @@ from semibandit.cli.options import instance_options
     "--plot", type=click.Path(path_type=Path), help="Regret over rounds, as a picture (.png, .svg)."
 )
 @click.option(
-    "--workers", type=click.IntRange(1), help="With FILE: processes to run in.  [default: all cores]"
+    "--workers",
+    type=click.IntRange(1),
+    help="Runs at a time: threads, with FILE processes.  [default: 1, with FILE all cores]",
 )
 @click.option("--check", is_flag=True, help="With FILE: only say whether it is right and what it would run.")
 @click.pass_context
@@ -92,7 +94,7 @@ def command(
         spec: make_policy(spec, world.matroid, world.reward_range, seed, context)
         for spec in dict.fromkeys(policies)
     }
-    comparison = compare(players, world, rounds, repeats=repeats, seed=seed)
+    comparison = compare(players, world, rounds, repeats=repeats, seed=seed, workers=workers or 1)
     if out is not None:
         comparison.to_frame().write_parquet(out)
     if plot is not None:
@@ -129,7 +131,7 @@ def _with_file(ctx: click.Context, file: Path | None) -> bool:
     with_file = ("workers", "check", "out")
     for name in given:
         option = {"policies": "--policy", "as_json": "--json"}.get(name, f"--{name}")
-        if file is None and name in with_file[:2]:
+        if file is None and name == "check":
             raise ParameterError(f"{option} goes with an experiment file: semibandit run FILE {option}")
         if file is not None and name not in with_file:
             raise ParameterError(f"{option} does not go with an experiment file: say it in {file}")

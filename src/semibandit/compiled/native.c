@@ -255,6 +255,17 @@ static PyObject *list_entries(PyObject *self, PyObject *none) {
   return list;
 }
 
+/* Whether `arms` and `rewards` can go to kernels as they are: vectors of one length, int64 and float64. */
+static PyObject *ready(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  int fit = fast_arrays && n == 2;
+  for (int i = 0; i < 2 && fit; i++) {
+    const array *a = (const array *)args[i];
+    fit = (PyObject *)Py_TYPE(args[i]) == ndarray && a->nd == 1 && a->descr == descrs[1 - i] &&
+          (a->flags & (C_CONTIGUOUS | ALIGNED | WRITEABLE)) == (C_CONTIGUOUS | ALIGNED | WRITEABLE);
+  }
+  return PyBool_FromLong(fit && ((const array *)args[0])->dimensions[0] == ((const array *)args[1])->dimensions[0]);
+}
+
 static int level_here(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -267,6 +278,7 @@ static int level_here(void) {
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, "bind(name, fingerprint, otherwise): a function, or None if there is no such kernel"},
     {"address", address, METH_VARARGS, "address(name, fingerprint, signature): where a kernel is, or 0"},
+    {"ready", (PyCFunction)(void (*)(void))ready, METH_FASTCALL, "ready(arms, rewards): whether kernels can take them"},
     {"entries", list_entries, METH_NOARGS, "entries(): (name, fingerprint, signature) of every kernel"},
     {0}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "semibandit.compiled._native", 0, -1, methods, 0, 0, 0, 0};

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def forced() -> bool:
     """Whether the compiler was asked for."""
@@ -41,6 +43,30 @@ def address(kernel: Any, spec: str) -> int:
     """Where `kernel` of this signature is, as it was compiled ahead, or 0."""
     native = module()
     return 0 if native is None else int(native.address(kernel.name, kernel.fingerprint, spec))
+
+
+def _ready(arms: Any, rewards: Any) -> bool:
+    return bool(
+        type(arms) is np.ndarray
+        and type(rewards) is np.ndarray
+        and arms.dtype == np.int64
+        and rewards.dtype == np.float64
+        and arms.ndim == 1
+        and rewards.shape == arms.shape
+        and arms.flags.carray
+        and rewards.flags.carray
+    )
+
+
+def _first_ready(arms: Any, rewards: Any) -> bool:
+    global ready
+    ready = getattr(module(), "ready", _ready)
+    return ready(arms, rewards)
+
+
+#: ``native.ready(arms, rewards)``: whether kernels can take them as they are, vectors of one length, int64 and float64.
+#: By the extension module in a tenth of the time, where there is one.
+ready: Callable[[Any, Any], bool] = _first_ready
 
 
 def ahead_of_time() -> list[str]:

@@ -92,6 +92,13 @@ def _environments() -> None:
         env.draw(np.array([0, 1]))
 
 
+def _fleets() -> None:
+    import semibandit as sb
+
+    fleet = sb.Fleet(sb.Uniform(n_arms=9, rank=2), 3)
+    fleet.update([0, 2], fleet.select([0, 2]), [[0.5, 1.0], [0.0, 0.25]])
+
+
 def _bases() -> None:
     for matroid in _matroids().values():
         weights = np.random.default_rng(2).random(matroid.n_arms)
@@ -169,6 +176,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
     yield "inner products", _inner_products
     yield "features", _features
+    yield "fleets", _fleets
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from semibandit.arms import FloatArray, IntArray, flat, new_records
+from semibandit.arms import INT64, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.kernels import (
@@ -23,7 +23,7 @@ from semibandit.engines.kernels import (
     touch_entry,
 )
 from semibandit.errors import ClockError, ParameterError
-from semibandit.locking import Guarded, NotCopied, unguarded
+from semibandit.locking import Guarded, NotCopied
 from semibandit.matroids import Matroid
 from semibandit.presence import Presence
 
@@ -207,14 +207,13 @@ class CompiledEngine(Engine):
         by_handle(touch_all_entry, type(self._state))(self._handle)
 
     def _select(self, lam: float) -> IntArray:
-        out = np.empty(self.matroid.rank, dtype=np.int64)
+        rank = self.matroid.rank
+        out: IntArray = np.empty(rank, INT64)
         n = self._enter_select(self._handle, lam, out)
-        return out if n == out.shape[0] else out[:n].copy()
+        return out if n == rank else out[:n].copy()
 
-    @unguarded
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        with self._lock:
-            return int(_observe.entry(self._any_handle, arms, rewards, low, high))
+        return int(_observe.entry(self._any_handle, arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         by_handle(remove_entry, type(self._state))(self._handle, ids)

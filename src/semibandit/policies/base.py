@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_arms, as_range, as_rewards, as_seed, as_whole, one_of
+from semibandit.compiled import native
 from semibandit.errors import ArmError, ParameterError, RewardError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.choosing import as_wish, best_base, left_out
-from semibandit.policies.decisions import Account, Decision, Waiting
+from semibandit.policies.decisions import Account, Decision, Tell, Waiting
 from semibandit.policies.growing import Growing
 from semibandit.policies.rounds import CompiledRounds
 
@@ -153,22 +154,18 @@ class Policy(Growing, ABC):
         >>> policy.means.tolist(), policy.clipped
         ([135.0, 500.0, 120.0], 1)
         """
-        if type(arms) is not np.ndarray or arms.dtype != np.int64 or arms.ndim != 1 or not arms.flags.carray:
+        if not native.ready(arms, rewards):
             arms = as_arms(arms, self.n_arms)
-        if (
-            type(rewards) is not np.ndarray
-            or rewards.dtype != np.float64
-            or rewards.shape != arms.shape
-            or not rewards.flags.carray
-        ):
             rewards = as_rewards(rewards, len(arms))
-        with self._lock:
-            try:
-                self._update(arms, rewards)
-            except RewardError:
-                if self.outside == "error":
-                    raise
-                self._update_clipped(arms, rewards)
+        self._lock.acquire()
+        try:
+            self._update(arms, rewards)  # type: ignore[arg-type]
+        except RewardError:
+            if self.outside == "error":
+                raise
+            self._update_clipped(arms, rewards)  # type: ignore[arg-type]
+        finally:
+            self._lock.release()
 
     def _update_clipped(self, arms: IntArray, rewards: FloatArray) -> None:
         """`_update` with what is finite moved into the ranges of the arms. O(len(arms)) besides."""
@@ -190,8 +187,8 @@ class Policy(Growing, ABC):
         """`_update` with costs that passed `_require_inside` and were made rewards."""
         self._update(arms, rewards)
 
-    def _as_costs(self) -> Policy | None:
-        """What `minimize` makes of this policy, None for the usual."""
+    def _as_costs(self, inside: bool = False) -> Policy | None:
+        """What `minimize` makes of this policy, None for the usual; `inside`: as in `costs.CostPolicy`."""
         return None
 
     @property
@@ -253,8 +250,8 @@ class Policy(Growing, ABC):
         self._wait(arms, 1)
         return Decision(self._decisions.add(arms.copy()), arms, scores, account, self.objective)
 
-    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
-        """What is known of these arms, for `Decision.ranked`."""
+    def _account(self, arms: IntArray, scores: FloatArray) -> Account | Tell:
+        """What is known of these arms, for `Decision.ranked`; or a function that keeps it and tells when asked."""
         nothing = np.full(len(arms), np.nan)
         return Account(self.means[arms], nothing, nothing, self.counts[arms])
 

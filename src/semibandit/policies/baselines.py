@@ -17,6 +17,7 @@ from semibandit.engines.clock import new_clock
 from semibandit.engines.kernels import engine_select
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.decisions import Ends
 from semibandit.policies.oracle import KnownRounds
 from semibandit.policies.random_base import RandomBase, draw_base
 from semibandit.policies.records import ClockPolicy, CountingPolicy, Randomness, RecordPolicy
@@ -173,10 +174,11 @@ class Greedy(ClockPolicy):
     def _query(self, t: int) -> float:
         return 0.0
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return RecordPolicy._interval(self, arms, mean, scores)
+    def _queried_by_kernels(self) -> bool:
+        return type(self)._query is Greedy._query
+
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        return RecordPolicy._likely(self, arms, scores)
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "engine": self._asked_engine, "ties": self.ties}

@@ -25,13 +25,14 @@ import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_vector, explain, finite_ends
+from semibandit.compiled.jit import kernel
 from semibandit.engines.kernels import check_feedback
 from semibandit.environments.base import Environment, EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.decisions import Account, Waiting
+from semibandit.policies.decisions import Account, Tell, Waiting
 from semibandit.policies.rounds import CompiledRounds
 
 T = TypeVar("T", Policy, Environment)
@@ -41,6 +42,27 @@ def mirror_at(reward_range: tuple[float, float]) -> float:
     """A cost c is the reward ``mirror_at(reward_range) - c``: both ends together, or 0 where one is infinite. O(1)."""
     total = reward_range[0] + reward_range[1]
     return total if math.isfinite(total) else 0.0
+
+
+@kernel
+def mirror_feedback(n_arms, arms, costs, ends, out):
+    """Check costs as `check_feedback` does rewards, and write them as rewards into `out`. O(n).
+
+    `ends`: the range of costs, what cost and reward add up to, the range of rewards.
+    """
+    low, high, both, least, most = ends
+    code = check_feedback(n_arms, arms, costs, low, high)
+    if code == 0:
+        for i in range(arms.shape[0]):
+            # Rounding may miss the end of the range by a hair.
+            out[i] = min(max(both - costs[i], least), most)
+    return code
+
+
+def mirrored_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """The range of rewards for a range of costs, and the inverse: the same one, unless one end is infinite. O(1)."""
+    low, high = reward_range
+    return (low, high) if math.isfinite(low + high) else (-high, -low)
 
 
 def minimize(what: T) -> T:
@@ -75,11 +97,17 @@ class CostPolicy(Policy):
     objective = "min"
     unbounded = True
 
-    def __init__(self, matroid: Matroid, policy: Policy) -> None:
-        super().__init__(matroid, reward_range=policy.reward_range, outside=policy.outside, seed=policy.seed)
-        self.inner = policy.clone()
+    def __init__(self, matroid: Matroid, policy: Policy, *, inside: bool = False) -> None:
+        """`inside`: whether `policy` is what is inside already, and its range that of rewards."""
+        inner = policy.clone()
+        if not inside:
+            inner.reward_range = mirrored_range(policy.reward_range)
+        costs = mirrored_range(inner.reward_range)
+        super().__init__(matroid, reward_range=costs, outside=policy.outside, seed=policy.seed)
+        self.inner = inner
         self._clipped = self.inner._clipped
         self._lock = self.inner._lock
+        self._mirror = (*finite_ends(costs), mirror_at(costs), *finite_ends(inner.reward_range))
 
     def __getattr__(self, name: str) -> Any:
         # Asked where this class has no such name.
@@ -120,6 +148,7 @@ class CostPolicy(Policy):
         """Number of rounds selected so far."""
         return self.inner.t
 
+    @unguarded
     def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The cheapest base; `weights` are costs."""
         if among is not None or weights is not None:
@@ -132,16 +161,16 @@ class CostPolicy(Policy):
         )
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        low, high = finite_ends(self.reward_range)
-        code = int(check_feedback(self.n_arms, arms, rewards, low, high))
+        mirrored = np.empty(len(rewards))
+        code = mirror_feedback.entry(self.n_arms, arms, rewards, self._mirror, mirrored)
         if code:
-            raise explain(code, arms, rewards, self.n_arms, (low, high))
+            raise explain(code, arms, rewards, self.n_arms, self._mirror[:2])
         self.inner._require_inside(arms, rewards)
-        # Rounding may miss the end of the range by a hair.
-        self.inner._update_mirrored(arms, np.clip(mirror_at(self.reward_range) - rewards, low, high))
+        self.inner._update_mirrored(arms, mirrored)
 
     def _range_ends(self) -> tuple[FloatArray, FloatArray]:
-        return self.inner._range_ends()
+        by_arm = self.inner._range_ends()
+        return by_arm if len(by_arm[0]) > 1 else super()._range_ends()
 
     def _wait(self, arms: IntArray, change: int) -> None:
         self.inner._wait(arms, change)
@@ -152,10 +181,15 @@ class CostPolicy(Policy):
     def _scores(self, arms: IntArray) -> FloatArray:
         return np.asarray(mirror_at(self.reward_range) - self.inner._scores(arms))
 
-    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
+    def _account(self, arms: IntArray, scores: FloatArray) -> Tell:
         both = mirror_at(self.reward_range)
-        mean, low, high, plays = self.inner._account(arms, both - scores)
-        return Account(both - mean, both - high, both - low, plays)
+        inner = self.inner._account(arms, both - scores)
+
+        def tell() -> Account:
+            mean, low, high, plays = inner() if callable(inner) else inner
+            return Account(both - mean, both - high, both - low, plays)
+
+        return tell
 
     def compiled_rounds(self) -> CompiledRounds | None:
         return self.inner.compiled_rounds()
@@ -202,7 +236,7 @@ class CostPolicy(Policy):
         return np.asarray(mirror_at(self.reward_range) - self.inner.means)
 
     def clone(self) -> CostPolicy:
-        other = CostPolicy(self.matroid, self.inner)
+        other = CostPolicy(self.matroid, self.inner, inside=True)
         other._take_decisions(Waiting.from_state(self._decisions.state(), self.n_arms))
         return other
 

@@ -11,7 +11,7 @@ left as it is, delays of tau rounds add O(tau) per arm to the regret of any such
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +53,18 @@ def ranked_frame(rows: list[Ranked], library: str) -> Any:
     return data_frame({name: [getattr(row, name) for row in rows] for name in Ranked._fields}, library)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+#: Tells the account of a decision when somebody asks; holds the numbers of the moment at which it was made.
+Tell = Callable[[], Account]
+
+#: Tells both ends of what is likely for the means of some arms, given the means (NaN where nothing was seen).
+Ends = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
 class Decision:
     """One answer of `Policy.decide`: hand it, or its `id`, to `Policy.learn` with the rewards of `arms`.
 
-    `scores`: what the policy made of each arm when it decided, in the order of `arms`. `account`: what it knew of them.
-    For costs the least `scores` are the best ones.
+    `scores`: what the policy made of each arm when it decided, in the order of `arms`. `account`: what it knew of them
+    then. For costs the least `scores` are the best ones.
 
     Example
     -------
@@ -74,11 +80,31 @@ class Decision:
     1 0.50 1
     """
 
-    id: int
-    arms: IntArray
-    scores: FloatArray
-    account: Account | None = None
-    objective: str = "max"
+    __slots__ = ("_account", "arms", "id", "objective", "scores")
+
+    def __init__(
+        self,
+        id: int,
+        arms: IntArray,
+        scores: FloatArray,
+        account: Account | Tell | None = None,
+        objective: str = "max",
+    ) -> None:
+        self.id = id
+        self.arms = arms
+        self.scores = scores
+        self.objective = objective
+        self._account = account
+
+    @property
+    def account(self) -> Account | None:
+        """What the policy knew of the arms when it decided. O(D), computed when it is first asked for."""
+        if callable(self._account):
+            self._account = self._account()
+        return self._account
+
+    def __reduce__(self) -> Any:
+        return Decision, (self.id, self.arms, self.scores, self.account, self.objective)
 
     def _order(self) -> IntArray:
         return np.lexsort((self.arms, self.scores if self.objective == "min" else -self.scores))

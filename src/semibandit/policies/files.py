@@ -38,7 +38,7 @@ from semibandit.errors import FileError, ParameterError, SemibanditError
 from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import PICKLERS, SAVERS, Policy
 from semibandit.policies.catalogue import policy_class
-from semibandit.policies.costs import CostPolicy, minimize
+from semibandit.policies.costs import CostPolicy
 from semibandit.policies.decisions import Waiting
 
 MAGIC = b"\x89semibandit\r\n\x1a\n\x00"
@@ -130,12 +130,16 @@ def load(path: str | Path) -> Policy:
     >>> sb.load(path).select().tolist(), policy.select().tolist()
     ([2, 3], [2, 3])
     """
-    path = Path(path)
+    return _policy_of(path, *_read(path))
+
+
+def _read(path: Any) -> tuple[dict[str, Any], Arrays]:
+    """`_parse` of a file."""
     try:
-        raw = path.read_bytes()
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
-    return _policy_of(path, *_parse(raw, path))
+    return _parse(raw, path)
 
 
 def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
@@ -149,7 +153,7 @@ def _policy_of(path: Any, about: dict[str, Any], arrays: Arrays) -> Policy:
         policy: Policy = cls(matroid, **arguments)
         policy._set_state(_rich(about["state"], arrays))
         if about["minimize"] is True:
-            policy = minimize(policy)
+            policy = policy._as_costs(inside=True) or CostPolicy(policy.matroid, policy, inside=True)
         policy._take_decisions(Waiting.from_state(_rich(about["decisions"], arrays), policy.n_arms))
     except FileError as error:
         raise FileError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None

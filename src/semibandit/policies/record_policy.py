@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray, IntArray, flat, new_records
+from semibandit.arms import ALPHA, COUNT, INT64, TOTAL, FloatArray, IntArray, flat, new_records
 from semibandit.checks import explain, one_of
 from semibandit.engines.kernels import any_engine
 from semibandit.errors import FileError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
-from semibandit.policies.decisions import Account
+from semibandit.policies.decisions import Account, Ends, Tell
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, CompiledRounds, NoEngine, new_touches
 from semibandit.policies.state import array_of, whole_of
@@ -29,6 +29,18 @@ from semibandit.policies.ties import (
 )
 
 
+def _means(rows: FloatArray) -> FloatArray:
+    """Means of arms by their records, NaN where nothing was seen. O(n)."""
+    means = np.full(len(rows), np.nan)
+    np.divide(rows[:, TOTAL], rows[:, COUNT], out=means, where=rows[:, COUNT] > 0.0)
+    return means
+
+
+def _nothing_likely(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    nothing = np.full(len(mean), np.nan)
+    return nothing, nothing
+
+
 class RecordPolicy(Policy):
     """A policy that counts in `records` and whose rounds are played by kernels (`policies.rounds`).
 
@@ -37,6 +49,8 @@ class RecordPolicy(Policy):
     """
 
     _own: Any
+    # The records, and the same as a matrix.
+    _columns: tuple[Any, Any] = (None, None)
     # What was believed as it was told, and as it is counted (`policies.ties`).
     _believed: Prior | None = None
     _prior: Prior | None = None
@@ -86,7 +100,9 @@ class RecordPolicy(Policy):
 
     @property
     def _recs(self) -> FloatArray:
-        return flat(self.records).reshape(-1, 4)
+        if self._columns[0] is not self.records:
+            self._columns = (self.records, flat(self.records).reshape(-1, 4))
+        return self._columns[1]
 
     # -- rounds ------------------------------------------------------------------------------------------
 
@@ -130,15 +146,20 @@ class RecordPolicy(Policy):
 
     def _play(self, t: int) -> IntArray:
         """Round t by the kernels of policy and engine together, asked once more if they must ask."""
-        out = np.empty(self.matroid.rank, dtype=np.int64)
-        for _ in range(2):
-            whole = self._whole
-            assert whole is not None
-            n = whole.select(t, out)
-            if n != ASK:
-                return out if n == out.shape[0] else out[:n].copy()
+        rank = self.matroid.rank
+        out: IntArray = np.empty(rank, INT64)
+        whole: Any = self._whole
+        # Straight in: every call in between costs more than it does once the caches are full.
+        n = whole._enter_select(whole.own_handle, whole.engine_handle, t, out)
+        if n == rank:
+            return out
+        if n == ASK:
             self._ask(1)
-        raise RuntimeError(f"{self!r} asks to be asked and then asks again")
+            whole = self._whole
+            n = whole.select(t, out)
+            if n == ASK:
+                raise RuntimeError(f"{self!r} asks to be asked and then asks again")
+        return out[:n].copy()
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         code = self._aside.learn(arms, rewards, *self.reward_range)
@@ -168,29 +189,22 @@ class RecordPolicy(Policy):
 
     def _scores(self, arms: IntArray) -> FloatArray:
         # As `means`, without going through all arms.
-        count, total = self._recs[arms, COUNT], self._recs[arms, TOTAL]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, total / count, np.nan)
+        return _means(self._recs[arms])
 
-    def _account(self, arms: IntArray, scores: FloatArray) -> Account:
-        count, total = self._recs[arms, COUNT], self._recs[arms, TOTAL]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(count > 0, total / count, np.nan)
-        return Account(mean, *self._interval(arms, mean, scores), self._plays(arms))
+    def _account(self, arms: IntArray, scores: FloatArray) -> Tell:
+        rows, ends, prior = self._recs[arms], self._likely(arms, scores), self._prior
 
-    def _plays(self, arms: IntArray) -> IntArray:
-        """How often the rewards of these arms were seen. O(n)."""
-        count = self._recs[arms, COUNT]
-        if self._prior is not None:
-            strength = self._prior.strength
-            count = count - (strength if strength.ndim == 0 else strength[arms])
-        return np.rint(count).astype(np.int64)
+        def tell() -> Account:
+            mean, plays = _means(rows), rows[:, COUNT]
+            if prior is not None:
+                plays = plays - (prior.strength if prior.strength.ndim == 0 else prior.strength[arms])
+            return Account(mean, *ends(mean), np.rint(plays).astype(np.int64))
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Both ends of what is likely for the means of these arms; NaN here. `mean` is NaN where nothing was seen."""
-        return np.full(len(arms), np.nan), np.full(len(arms), np.nan)
+        return tell
+
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        """Both ends of what is likely for the means of these arms: holds on to what it needs, tells when asked."""
+        return _nothing_likely
 
     def _reset(self, ids: IntArray) -> None:
         self.records[ids] = new_records(1)

@@ -14,9 +14,9 @@ from semibandit.compiled.random import fill_uniforms, new_state
 from semibandit.engines import make_engine
 from semibandit.engines.base import CompiledEngine, Engine
 from semibandit.engines.clock import CURRENT, N_CLOCK, tick
-from semibandit.locking import unguarded
+from semibandit.locking import bare, unguarded
 from semibandit.matroids import Matroid
-from semibandit.policies.decisions import room_for, wait_in_records
+from semibandit.policies.decisions import Ends, room_for, wait_in_records
 from semibandit.policies.record_policy import RecordPolicy
 from semibandit.policies.rounds import ClockRounds, hand_on
 from semibandit.policies.state import array_of, number_of
@@ -24,6 +24,16 @@ from semibandit.policies.ties import draw_first, shown, still_unseen, write_firs
 from semibandit.presence import Presence
 
 __all__ = ["ClockPolicy", "CountingPolicy", "EnginePolicy", "Randomness", "RecordPolicy"]
+
+
+def about_means(beta: FloatArray, lam: float, reward_range: tuple[float, float]) -> Ends:
+    """The ends ``mean -+ lam * beta``, or the whole range for an arm never seen. O(n) when asked."""
+
+    def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        width, unseen, (low, high) = lam * beta, np.isnan(mean), reward_range
+        return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
+
+    return ends
 
 
 class EnginePolicy(RecordPolicy):
@@ -43,17 +53,39 @@ class EnginePolicy(RecordPolicy):
     @unguarded
     def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        if among is not None or weights is not None:
-            return self._select_some(exclude, among, weights)
-        if exclude is not None:
-            exclude = as_arms(exclude, self.n_arms, "exclude")
-        with self._lock:
+        self._lock.acquire()
+        try:
+            if among is not None or weights is not None:
+                return self._select_some(exclude, among, weights)
             t = self._t + 1
+            if exclude is None and self._in_one:
+                arms = self._play(t)
+                self._played_until(t)
+                return arms
+            if exclude is not None:
+                exclude = as_arms(exclude, self.n_arms, "exclude")
             lam = self._query(t)
             self._engine._lam = lam
             arms = self._engine._select(lam) if exclude is None else self._engine.base_excluding(exclude)
             self._t = t
-        return arms
+            return arms
+        finally:
+            self._lock.release()
+
+    @cached_property
+    def _in_one(self) -> bool:
+        """Whether a round is one call of a kernel."""
+        return self._queried_by_kernels() and self._whole is not None
+
+    def _open(self) -> None:
+        super()._open()
+        self.__dict__.pop("_in_one", None)
+        # The engine is nobody else's, and calls of the policy hold its lock: that of the engine would be a second one.
+        self._observe, self._touch = bare(self._engine.observe), bare(self._engine.touch)
+
+    def _queried_by_kernels(self) -> bool:
+        """Whether `_query` does no more than the policy's kernels do."""
+        return type(self)._query is EnginePolicy._query
 
     def _query(self, t: int) -> float:
         """Make the weights of round t; the query to ask the engine at."""
@@ -69,11 +101,11 @@ class EnginePolicy(RecordPolicy):
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         super()._update(arms, rewards)
-        self._engine.touch(arms)
+        self._touch(arms)
 
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
-        self._engine.touch(ids)
+        self._touch(ids)
 
     def _last_query(self) -> float:
         """What the engine was asked at in the last round."""
@@ -93,17 +125,12 @@ class EnginePolicy(RecordPolicy):
 
     def _weights_of(self, arms: IntArray) -> FloatArray:
         """What the engine weighs these arms by, at the query of the last round. O(n)."""
-        recs = self._engine._recs
-        with np.errstate(invalid="ignore"):
-            return recs[arms, ALPHA] + self._engine.lam * recs[arms, BETA]
+        rows = self._engine._recs[arms]
+        weights: FloatArray = rows[:, ALPHA] + self._engine._lam * rows[:, BETA]
+        return weights
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        low, high = self.reward_range
-        width = self._engine.lam * self._engine._recs[arms, BETA]
-        unseen = np.isnan(mean)
-        return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        return about_means(self._engine._recs[arms, BETA], self._engine._lam, self.reward_range)
 
     def _played_until(self, t: int) -> None:
         self._t = t
@@ -179,9 +206,13 @@ class ClockPolicy(EnginePolicy):
     def _query(self, t: int) -> float:
         return float(tick.entry(self._clock, t))
 
+    def _queried_by_kernels(self) -> bool:
+        return type(self)._query is ClockPolicy._query
+
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         # One kernel counts and tells the engine.
-        code = self._engine.observe(arms, rewards, *self.reward_range)
+        low, high = self.reward_range
+        code = self._observe(arms, rewards, low, high)
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
         if self._plays_waiting is not None:
@@ -204,7 +235,7 @@ class ClockPolicy(EnginePolicy):
         if self._first.size:
             again = still_unseen(arms, self._recs[:, COUNT], self._plays_waiting)
             write_first(self._recs, again, self._first)
-            engine.touch(again)
+            self._touch(again)
 
     def _grow_from(self, old: Self) -> None:
         super()._grow_from(old)
@@ -212,7 +243,7 @@ class ClockPolicy(EnginePolicy):
             self._plays_waiting = room_for(old._plays_waiting, self.n_arms)
 
     def _last_query(self) -> float:
-        return float(self._clock[CURRENT])
+        return self._clock.item(CURRENT)
 
     @property
     def confidence_width(self) -> float:

@@ -61,11 +61,11 @@ def run_rounds(
 ):
     """Play rounds t + 1 .. t + n_rounds, fewer if the policy must be asked before. Returns the last round played.
 
-    `mirror`: (sum of the ends of the range, low end, high end) if the policy is told costs, else empty; a cost c is the
-    reward ``low + high - c``. `bounds`: as `move_inside`, empty if all draws are inside; `outside` counts what was
-    moved, or, if strict, the draws for which the rounds end before anything is learnt from them. Changes the policy,
-    its engine, the environment's counters, `totals` (cumulative regret and reward), `ticks` (cycles in select, draw,
-    update) and `log` (one row of arms a round, if it has rows).
+    `mirror`: (what cost and reward add up to, low and high end of rewards) if the policy is told costs, else empty.
+    `bounds`: as `move_inside`, empty if all draws are inside; `outside` counts what was moved, or, if strict, the draws
+    for which the rounds end before anything is learnt from them. Changes the policy, its engine, the environment's
+    counters, `totals` (cumulative regret and reward), `ticks` (cycles in select, draw, update) and `log` (one row of
+    arms a round, if it has rows).
     """
     many = engine.recs.shape[0] > _MANY
     start = cycles()

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_flag, as_number, explain, one_of
+from semibandit.checks import as_flag, as_number, one_of
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.clock import new_clock, stair_at_least, tick
+from semibandit.engines.clock import new_clock, stair_at_least
 from semibandit.errors import ClockError, ParameterError
-from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
-from semibandit.policies.index.few import begin_round, indices_of, interval_of
+from semibandit.policies.decisions import Ends
+from semibandit.policies.index.few import begin_round, ends_of, indices_of
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
@@ -142,8 +142,6 @@ class CUCB(ClockPolicy):
             None if kind == UCB else NonlinearIndex(kind, self.n_arms, (low, high), self._clock, self._first)
         )
         self._engine, self._why = make_engine(matroid, self.records, engine, self.clock)
-        self._plain = schedule is None and self._index is None and type(self)._query is CUCB._query
-        self._tick = tick.entry
         self._open()
 
     def _choose_exploration(self, exploration: float | str) -> tuple[float, float]:
@@ -170,28 +168,8 @@ class CUCB(ClockPolicy):
     def compiled_rounds(self) -> CompiledRounds | None:
         return super().compiled_rounds() if self.schedule is None else None
 
-    @unguarded
-    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
-        """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        with self._lock:
-            if exclude is None and self._plain and among is None and weights is None:
-                # Straight to the two kernels: every call in between costs more than it does once the caches are full.
-                t = self._t + 1
-                engine = self._engine
-                engine._lam = lam = self._tick(self._clock, t)
-                arms = engine._select(lam)
-                self._t = t
-                return arms
-            return self._select_otherwise(exclude, among, weights)
-
-    def _select_otherwise(self, exclude: Any, among: Any, weights: Any) -> IntArray:
-        if among is not None or weights is not None:
-            return self._select_some(exclude, among, weights)
-        if exclude is None and self.schedule is None and self._index is not None and self._whole is not None:
-            arms = self._play(self._t + 1)
-            self._played_until(self._t + 1)
-            return arms
-        return super().select(exclude)
+    def _queried_by_kernels(self) -> bool:
+        return self.schedule is None and type(self)._query is CUCB._query
 
     def _query(self, t: int) -> float:
         if self.schedule is None:
@@ -217,23 +195,14 @@ class CUCB(ClockPolicy):
     def _weights_of(self, arms: IntArray) -> FloatArray:
         return super()._weights_of(arms) if self._index is None else indices_of(self, arms)
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        if self._index is None:
-            return super()._interval(arms, mean, scores)
-        return interval_of(self, arms, scores)
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        return super()._likely(arms, scores) if self._index is None else ends_of(self, arms, scores)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._index is not None:
             EnginePolicy._update(self, arms, rewards)
             return
-        low, high = self.reward_range
-        code = self._engine.observe(arms, rewards, low, high)
-        if code:
-            raise explain(code, arms, rewards, self.n_arms, self.reward_range)
-        if self._plays_waiting is not None:
-            self._wait(arms, 0)
+        ClockPolicy._update(self, arms, rewards)
 
     def _wait(self, arms: IntArray, change: int) -> None:
         if self._index is None:

@@ -16,6 +16,7 @@ from semibandit.engines.clock import stair_at_least
 from semibandit.engines.kernels import engine_touch_many
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.decisions import Tell
 from semibandit.policies.index.forgetting import ForgettingPolicy
 from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.state import array_of, number_of
@@ -245,8 +246,9 @@ class DiscountedCUCB(ForgettingPolicy):
         """How often each arm's reward was ever seen. O(K) copy."""
         return self._seen.copy()
 
-    def _plays(self, arms: IntArray) -> IntArray:
-        return self._seen[arms]
+    def _account(self, arms: IntArray, scores: FloatArray) -> Tell:
+        plays, tell = self._seen[arms], super()._account(arms, scores)
+        return lambda: tell()._replace(plays=plays)
 
     @property
     def effective_counts(self) -> FloatArray:

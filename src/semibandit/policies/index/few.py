@@ -11,6 +11,7 @@ from semibandit.arms import COUNT, TOTAL, FloatArray, IntArray
 from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import inline_kernel
 from semibandit.engines.clock import CURRENT
+from semibandit.policies.decisions import Ends
 from semibandit.policies.index.nonlinear import (
     CLIPPED,
     KL,
@@ -69,9 +70,14 @@ def _lower_at(own, engine, arms, level, out):
             out[i] = 2.0 * mean - _index_of(own, engine.recs, arm, level)
 
 
-def interval_of(policy: Any, arms: IntArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+def ends_of(policy: Any, arms: IntArray, scores: FloatArray) -> Ends:
     """Both ends of the confidence intervals of these arms in the last round, whose indices are `scores`. O(n)."""
     aside, low = policy._aside, np.empty(len(arms))
     enter = by_handle(_lower_at, *aside.kinds).entry
     enter(aside.own_handle, aside.engine_handle, arms, level_of(policy), low)
-    return low, np.where(policy._recs[arms, COUNT] > 0.0, scores, policy.reward_range[1])
+    highest = policy.reward_range[1]
+
+    def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return low, np.where(np.isnan(mean), highest, scores)
+
+    return ends

@@ -12,8 +12,9 @@ from semibandit.engines import make_engine
 from semibandit.engines.clock import N_CLOCK, new_clock
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.decisions import Ends
 from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
-from semibandit.policies.index.few import begin_round, indices_of, interval_of
+from semibandit.policies.index.few import begin_round, ends_of, indices_of
 from semibandit.policies.index.nonlinear import KL, NonlinearIndex, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
@@ -97,26 +98,14 @@ class KLOSM(EnginePolicy):
     def _make_own(self) -> Any:
         return self._index.own
 
-    def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
-        """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
-        if among is not None or weights is not None:
-            return self._select_some(exclude, among, weights)
-        if exclude is not None or self._whole is None:
-            return super().select(exclude)
-        arms = self._play(self._t + 1)
-        self._played_until(self._t + 1)
-        return arms
-
     def _begin_round(self, t: int) -> None:
         begin_round(self, t)
 
     def _weights_of(self, arms: IntArray) -> FloatArray:
         return indices_of(self, arms)
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return interval_of(self, arms, scores)
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        return ends_of(self, arms, scores)
 
     def _wait(self, arms: IntArray, change: int) -> None:
         wait_in_index(self, arms, change)

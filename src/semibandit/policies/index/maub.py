@@ -18,6 +18,7 @@ from semibandit.matroids import Matroid
 from semibandit.matroids.base import heaviest_first
 from semibandit.matroids.validate import arm_ids
 from semibandit.policies.catalogue import register
+from semibandit.policies.decisions import Ends
 from semibandit.policies.identification.circuits import best_exchange, exchange_table
 from semibandit.policies.index.nonlinear import kl_upper
 from semibandit.policies.records import CountingPolicy
@@ -262,18 +263,20 @@ class MAUB(CountingPolicy):
     def _scores(self, arms: IntArray) -> FloatArray:
         return self._indices_of(arms, max(self._t, 1))
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        low, high = self.reward_range
-        below = 2.0 * mean - scores
-        if self.index == "kl":
-            mirrored, out = self._recs[arms], np.empty(len(arms))
-            mirrored[:, TOTAL] = (low + high) * mirrored[:, COUNT] - mirrored[:, TOTAL]
-            kl_indices(mirrored, kl_budget(max(self._t, 1)), low, high - low, out)
-            below = high - (high - low) * out
-        unseen = np.isnan(mean)
-        return np.where(unseen, low, below), np.where(unseen, high, scores)
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        (low, high), rows, t = self.reward_range, self._recs[arms], max(self._t, 1)
+
+        def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+            below = 2.0 * mean - scores
+            if self.index == "kl":
+                mirrored, out = rows.copy(), np.empty(len(rows))
+                mirrored[:, TOTAL] = (low + high) * rows[:, COUNT] - rows[:, TOTAL]
+                kl_indices(mirrored, kl_budget(t), low, high - low, out)
+                below = high - (high - low) * out
+            unseen = np.isnan(mean)
+            return np.where(unseen, low, below), np.where(unseen, high, scores)
+
+        return ends
 
     @property
     def confidence_width(self) -> float:

@@ -26,7 +26,7 @@ from semibandit.engines.kernels import check_feedback
 from semibandit.errors import FileError, ParameterError, RewardError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
-from semibandit.policies.decisions import room_for
+from semibandit.policies.decisions import Ends, room_for
 from semibandit.policies.index.cucb import CLOCKS, EXPLORATIONS
 from semibandit.policies.index.robust_rounds import (
     EMPIRICAL,
@@ -241,17 +241,16 @@ class RobustCUCB(ClockPolicy):
     def _range_ends(self) -> tuple[FloatArray, FloatArray]:
         return super()._range_ends() if self._ends is None else self._ends
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
         """About the mean that the index has; the whole range for an arm that has no index yet."""
-        low, high = (end if len(end) == 1 else end[arms] for end in self._range_ends())
-        recs = self._engine._recs
-        width = self._engine.lam * recs[arms, BETA]
-        ready = recs[arms, COUNT] >= self.least
-        return np.where(ready, recs[arms, ALPHA] - width, low), np.where(
-            ready, recs[arms, ALPHA] + width, high
-        )
+        rows, lam = self._engine._recs[arms], self._engine._lam
+
+        def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+            low, high = (end if len(end) == 1 else end[arms] for end in self._range_ends())
+            middle, width, ready = rows[:, ALPHA], lam * rows[:, BETA], rows[:, COUNT] >= self.least
+            return np.where(ready, middle - width, low), np.where(ready, middle + width, high)
+
+        return ends
 
     def _require_inside(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._ends is not None:
@@ -277,7 +276,7 @@ class RobustCUCB(ClockPolicy):
         code = self._aside.learn(arms, rewards, low, high)
         if code:
             raise explain(code, arms, rewards, self.n_arms, (low, high))
-        self._engine.touch(arms)
+        self._touch(arms)
 
     # -- what is known -----------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ class LinearCosts(ByFeatures, CostPolicy):
 
     inner: LinearPolicy
 
-    def __init__(self, matroid: Matroid, policy: LinearPolicy) -> None:
-        super().__init__(matroid, policy)
+    def __init__(self, matroid: Matroid, policy: LinearPolicy, *, inside: bool = False) -> None:
+        super().__init__(matroid, policy, inside=inside)
         self.inner._told_costs(mirror_at(self.reward_range))
         self.__dict__["_decisions"] = self.inner._decisions
 
@@ -65,4 +65,4 @@ class LinearCosts(ByFeatures, CostPolicy):
         self.inner.reset(arms, features)
 
     def clone(self) -> LinearCosts:
-        return LinearCosts(self.matroid, self.inner)
+        return LinearCosts(self.matroid, self.inner, inside=True)

@@ -13,7 +13,7 @@ from semibandit.compiled.handle import by_handle
 from semibandit.engines.base import Engine, bytes_of
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
-from semibandit.policies.decisions import Waiting
+from semibandit.policies.decisions import Ends, Waiting
 from semibandit.policies.linear.deciding import Deciding
 from semibandit.policies.linear.features import as_rows
 from semibandit.policies.linear.posterior import (
@@ -206,18 +206,16 @@ class Knowing(Deciding, Randomness, CountingPolicy):
         self._of_posterior(indices, rows, self._width, out)
         return out + self._shift[0]
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
         rows = self._rows_now(arms)
         if rows is None:
-            return np.full(len(arms), np.nan), np.full(len(arms), np.nan)
+            return super()._likely(arms, scores)
         self._of_posterior(invert)
         width = np.empty(len(arms))
         self._of_posterior(deviations, rows, width)
         centre = rows @ self.theta + self._shift[0]
         width *= self._width if self._width > 0.0 else 1.96
-        return centre - width, centre + width
+        return lambda mean: (centre - width, centre + width)
 
     def _arguments(self) -> dict[str, Any]:
         kind: dict[str, Any] = {} if self._fixed else {"dimension": self.dimension}

@@ -338,11 +338,10 @@ class LinearPolicy(Knowing):
         if code:
             raise explain(code, arms, rewards, self.n_arms, (low, high))
 
-    def _as_costs(self) -> Any:
-        """What `minimize` makes of this policy."""
+    def _as_costs(self, inside: bool = False) -> Any:
         from semibandit.policies.linear.costs import LinearCosts
 
-        return LinearCosts(self.matroid, self)
+        return LinearCosts(self.matroid, self, inside=inside)
 
     def _told_costs(self, mirror: float) -> None:
         """Rewards will be `mirror` minus costs, linear in the features: learn -cost, unless something was learnt."""

@@ -15,6 +15,7 @@ from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
+from semibandit.policies.decisions import Ends
 from semibandit.policies.prior import as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
@@ -29,7 +30,7 @@ from semibandit.policies.thompson.posterior_room import (
     with_places,
     with_room,
 )
-from semibandit.policies.thompson.quantiles import posterior_interval
+from semibandit.policies.thompson.quantiles import posterior_ends
 from semibandit.policies.thompson.rounds import (
     BEGIN,
     END,
@@ -236,10 +237,8 @@ class CTS(Randomness, CountingPolicy):
         draw_samples(posterior, self.sigma, self._recs[arms], self._arm[arms], self._rng, out, 0)
         return out[:, 0]
 
-    def _interval(
-        self, arms: IntArray, mean: FloatArray, scores: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return posterior_interval(self, arms, mean)
+    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
+        return posterior_ends(self, arms)
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         if self._groups is not None and len(arms) > len(self._waiting[0]):

@@ -9,6 +9,8 @@ import numpy as np
 
 from semibandit.arms import BETA, FloatArray, IntArray
 from semibandit.compiled.jit import kernel
+from semibandit.policies.decisions import Ends
+from semibandit.policies.records import about_means
 from semibandit.policies.thompson.beta import inverse_survival, log_beta
 from semibandit.policies.thompson.posterior_layout import LOSSES, WINS
 
@@ -26,13 +28,16 @@ def beta_quantiles(wins: Any, losses: Any, tail: float, out: Any) -> None:
         out[1, i] = inverse_survival(math.log(tail), a, b, log_b, 0.0)
 
 
-def posterior_interval(policy: Any, arms: IntArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both ends of the central 95 % of the posteriors of these arms of a `CTS`. `mean` is NaN for arms never seen."""
-    low, high = policy.reward_range
+def posterior_ends(policy: Any, arms: IntArray) -> Ends:
+    """Both ends of the central 95 % of the present posteriors of these arms of a `CTS`."""
     if policy.posterior == "gaussian":
-        unseen, width = np.isnan(mean), _NORMAL_975 * policy.sigma * policy._recs[arms, BETA]
-        return np.where(unseen, low, mean - width), np.where(unseen, high, mean + width)
-    out = np.empty((2, len(arms)))
-    beta_quantiles(policy._arm[arms, WINS], policy._arm[arms, LOSSES], 0.025, out)
-    below, above = low + (high - low) * out
-    return below, above
+        return about_means(policy._recs[arms, BETA], _NORMAL_975 * policy.sigma, policy.reward_range)
+    (low, high), rows = policy.reward_range, policy._arm[arms]
+
+    def ends(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        out = np.empty((2, len(rows)))
+        beta_quantiles(rows[:, WINS].copy(), rows[:, LOSSES].copy(), 0.025, out)
+        below, above = low + (high - low) * out
+        return below, above
+
+    return ends
