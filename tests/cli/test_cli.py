@@ -142,8 +142,8 @@ def test_run_writes_parquet_and_a_picture() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "--policy", "moon"], "policy = 'moon' is not known: one of cts, cucb"),
-        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known, did you mean 'cucb'? It is one of cts"),
+        (["run", "--policy", "moon"], "policy = 'moon' is not known: one of "),
+        (["run", "--policy", "ucb9"], "policy = 'ucb9' is not known, did you mean 'cucb'? It is one of "),
         (["run", "--policy", "FasterCUCB"], "did you mean 'faster-cucb'?"),
         (["policies", "kl_osm"], "did you mean 'kl-osm'?"),
         (["run", "--policy", "cucb:engine=kinetc"], "did you mean 'kinetic'?"),

@@ -106,6 +106,23 @@ def _bases() -> None:
         matroid.is_independent(base)
 
 
+def _features() -> None:
+    """Policies over features of many arms, and of each call."""
+    import semibandit as sb
+
+    rng = np.random.default_rng(3)
+    many, few = sb.Uniform(n_arms=4000, rank=5), sb.Partition(np.arange(40) % 4, 1)
+    rows = rng.random((4000, 5))
+    for cls in (sb.CombLinTS, sb.CombLinUCB):
+        _play(cls(many, features=rows))
+        policy = cls(few, dimension=5)
+        for _ in range(2):
+            arms = policy.select(features=rows[:40])
+            policy.update(arms, rng.random(len(arms)), features=rows[arms])
+        policy.select(among=[1, 2, 3], features=rows[:3])
+        policy.learn(policy.decide(features=rows[:40]), rng.random(4))
+
+
 def _inner_products() -> None:
     import semibandit as sb
 
@@ -160,6 +177,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
         if kind in ("uniform", "partition"):
             yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
     yield "inner products", _inner_products
+    yield "features", _features
     yield "fleets", _fleets
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)

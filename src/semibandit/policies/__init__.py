@@ -17,7 +17,7 @@ from semibandit.policies.index.maub import MAUB
 from semibandit.policies.index.ossb import OSSB
 from semibandit.policies.index.robust import RobustCUCB
 from semibandit.policies.index.sliding_window import SlidingWindowCUCB, window_for
-from semibandit.policies.linear.comb_lin import CombLinTS, CombLinUCB
+from semibandit.policies.linear.comb_lin import CombLinTS, CombLinUCB, theorem_width
 from semibandit.policies.oracle import Oracle
 from semibandit.policies.thompson.cts import CTS
 from semibandit.policies.thompson.one_seed import OneSeedTS
@@ -47,5 +47,6 @@ __all__ = [
     "identify",
     "load",
     "register",
+    "theorem_width",
     "window_for",
 ]

@@ -187,7 +187,7 @@ class Policy(Growing, ABC):
         """`_update` with costs that passed `_require_inside` and were made rewards."""
         self._update(arms, rewards)
 
-    def _as_costs(self, inside: bool) -> Policy | None:
+    def _as_costs(self, inside: bool = False) -> Policy | None:
         """What `minimize` makes of this policy, None for the usual; `inside`: its range is that of rewards already."""
         return None
 

@@ -192,8 +192,13 @@ def test_costs_with_features_of_each_call():
             policy.update(arms, costs[arms], features=rows[arms])
         lost.append(costs[arms].sum() - np.sort(costs)[:3].sum())
     assert np.mean(lost[100:]) < 0.02 < np.mean(lost[:5])
-    again = from_bytes(to_bytes(policy))
     rows = rng.random((20, 3))
+    decision = policy.decide(features=rows)
+    again = from_bytes(to_bytes(policy))
+    assert again.waiting == 1 and again.objective == "min"
+    for one in (policy, again):
+        one.learn(decision, np.full(3, 0.25))
+    np.testing.assert_array_equal(policy.inner.theta, again.inner.theta)
     assert again.select(features=rows).tolist() == policy.select(features=rows).tolist()
 
 

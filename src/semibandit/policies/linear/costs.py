@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy.typing as npt
 
@@ -10,11 +10,12 @@ from semibandit.arms import IntArray
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.costs import CostPolicy, mirror_at
-from semibandit.policies.decisions import Decision, Waiting
+from semibandit.policies.decisions import Waiting
+from semibandit.policies.linear.deciding import ByFeatures
 from semibandit.policies.linear.policy import LinearPolicy
 
 
-class LinearCosts(CostPolicy):
+class LinearCosts(ByFeatures, CostPolicy):
     """A `LinearPolicy` that is told costs; made by `minimize`. It shares the decisions of the policy inside."""
 
     inner: LinearPolicy
@@ -43,56 +44,8 @@ class LinearCosts(CostPolicy):
         with self._lock, self.inner._given_rows(self.inner._as_rows(arms, features)):
             super().update(arms, rewards)
 
-    @overload
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: None = None,
-        features: Any = None,
-    ) -> Decision: ...
-
-    @overload
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: int,
-        features: Any = None,
-    ) -> list[Decision]: ...
-
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: int | None = None,
-        features: Any = None,
-    ) -> Decision | list[Decision]:
-        """As the policy inside."""
-        with self.inner._given_table(features, among):
-            made: Any = super().decide(exclude=exclude, among=among, weights=weights, count=count)
-        return made  # type: ignore[no-any-return]
-
-    def _decide(self, *args: Any, **kwargs: Any) -> Decision:
-        decision: Decision = super()._decide(*args, **kwargs)
-        self.inner._rows_of.of[decision.id] = self.inner._rows_now(decision.arms)
-        return decision
-
-    def learn(self, decision: Decision | int, rewards: Any, arms: Any = None, features: Any = None) -> None:
-        """As the policy inside, with costs."""
-        with self.inner._learning(decision, arms, features):
-            super().learn(decision, rewards, arms)
-
-    def drop(self, decision: Decision | int) -> None:
-        """As the policy inside."""
-        with self.inner._dropping(decision):
-            super().drop(decision)
+    def _holder(self) -> LinearPolicy:
+        return self.inner
 
     def _withdraw(self, number: int, arm: int) -> None:
         self.inner._withdraw(number, arm)

@@ -17,7 +17,73 @@ from semibandit.policies.linear.features import as_matrix, as_rows, require_shap
 from semibandit.policies.linear.waiting import WaitingRows
 
 
-class Deciding(Policy):
+class ByFeatures(Policy):
+    """Decisions with features, of a policy or of one around it that is told costs."""
+
+    def _holder(self) -> Deciding:
+        """Who knows the features."""
+        raise NotImplementedError
+
+    @overload
+    def decide(
+        self,
+        *,
+        exclude: Any = None,
+        among: Any = None,
+        weights: Any = None,
+        count: None = None,
+        features: Any = None,
+    ) -> Decision: ...
+
+    @overload
+    def decide(
+        self,
+        *,
+        exclude: Any = None,
+        among: Any = None,
+        weights: Any = None,
+        count: int,
+        features: Any = None,
+    ) -> list[Decision]: ...
+
+    def decide(
+        self,
+        *,
+        exclude: Any = None,
+        among: Any = None,
+        weights: Any = None,
+        count: int | None = None,
+        features: Any = None,
+    ) -> Decision | list[Decision]:
+        """`select` for feedback that comes later. The decision remembers the rows of its arms: `learn` needs none.
+
+        `features`: as in `select`. With `count` they serve all decisions.
+        """
+        with self._holder()._given_table(features, among):
+            made: Any = super().decide(exclude=exclude, among=among, weights=weights, count=count)
+        return made  # type: ignore[no-any-return]
+
+    def _decide(self, *args: Any, **kwargs: Any) -> Decision:
+        decision: Decision = super()._decide(*args, **kwargs)
+        holder = self._holder()
+        holder._rows_of.of[decision.id] = holder._rows_now(decision.arms)
+        return decision
+
+    def learn(self, decision: Decision | int, rewards: Any, arms: Any = None, features: Any = None) -> None:
+        """Count the rewards of a decision and end its waiting. O(D d^2).
+
+        `arms`: as in `Policy.learn`. `features`: one row per reward, in place of those that the decision remembers.
+        """
+        with self._holder()._learning(decision, arms, features):
+            super().learn(decision, rewards, arms)
+
+    def drop(self, decision: Decision | int) -> None:
+        """The feedback of a decision is lost: it waits no longer, and nothing is learnt. O(D d^2 + d^3)."""
+        with self._holder()._dropping(decision):
+            super().drop(decision)
+
+
+class Deciding(ByFeatures):
     """What a call that is under way was given, all of it while the lock is held.
 
     `_table`: one row per arm, or per arm of `_table_arms`, for choosing; `_rows`: one per reward, for learning.
@@ -92,62 +158,8 @@ class Deciding(Policy):
 
     # -- decisions ---------------------------------------------------------------------------------------
 
-    @overload
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: None = None,
-        features: Any = None,
-    ) -> Decision: ...
-
-    @overload
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: int,
-        features: Any = None,
-    ) -> list[Decision]: ...
-
-    def decide(
-        self,
-        *,
-        exclude: Any = None,
-        among: Any = None,
-        weights: Any = None,
-        count: int | None = None,
-        features: Any = None,
-    ) -> Decision | list[Decision]:
-        """`select` for feedback that comes later. The decision remembers the rows of its arms: `learn` needs none.
-
-        `features`: as in `select`. With `count` they serve all decisions.
-        """
-        with self._given_table(features, among):
-            made: Any = super().decide(exclude=exclude, among=among, weights=weights, count=count)
-        return made  # type: ignore[no-any-return]
-
-    def _decide(self, *args: Any, **kwargs: Any) -> Decision:
-        decision: Decision = super()._decide(*args, **kwargs)
-        self._rows_of.of[decision.id] = self._rows_now(decision.arms)
-        return decision
-
-    def learn(self, decision: Decision | int, rewards: Any, arms: Any = None, features: Any = None) -> None:
-        """Count the rewards of a decision and end its waiting. O(D d^2).
-
-        `arms`: as in `Policy.learn`. `features`: one row per reward, in place of those that the decision remembers.
-        """
-        with self._learning(decision, arms, features):
-            super().learn(decision, rewards, arms)
-
-    def drop(self, decision: Decision | int) -> None:
-        """The feedback of a decision is lost: it waits no longer, and nothing is learnt. O(D d^2 + d^3)."""
-        with self._dropping(decision):
-            super().drop(decision)
+    def _holder(self) -> Deciding:
+        return self
 
     @contextmanager
     def _learning(self, decision: Decision | int, arms: Any, features: Any) -> Iterator[None]:

@@ -1,41 +1,28 @@
-"""What policies over features share: rows at the door, the posterior, rounds, decisions that remember their rows."""
+"""Policies over features: their arrays, rounds and feedback."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.checks import as_arms, as_number, as_whole, explain, finite_ends
+from semibandit.checks import as_number, as_whole, explain, finite_ends
 from semibandit.compiled.handle import by_handle, make_handle
-from semibandit.engines.base import bytes_of
 from semibandit.engines.kernels import check_feedback
 from semibandit.engines.resolve.oracle import resolve_engine
-from semibandit.errors import FileError, ParameterError
+from semibandit.errors import ParameterError
 from semibandit.locking import unguarded
 from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import is_kind, kind_of
-from semibandit.policies.decisions import Ends
-from semibandit.policies.linear.deciding import Deciding
 from semibandit.policies.linear.features import ONE_HOT, as_rows, repoint, require_finite
-from semibandit.policies.linear.posterior import (
-    ROWS,
-    WAITING,
-    Posterior,
-    deviations,
-    indices,
-    invert,
-    new_posterior,
-    solve,
-    tighten,
-)
+from semibandit.policies.linear.knowing import Knowing
+from semibandit.policies.linear.posterior import ROWS, indices, new_posterior, solve
 from semibandit.policies.linear.rounds import (
     FEATURES,
     GIVEN,
-    LOOKED,
     N_LAST,
     TRIES,
     ResolvedRounds,
@@ -47,12 +34,9 @@ from semibandit.policies.linear.rounds import (
     sharpen,
     sharpen_all,
 )
-from semibandit.policies.linear.saving import check_posterior, forget, posterior_from, posterior_to, widen
+from semibandit.policies.linear.shortlist import FIRST_ROUND, SHORTLIST_FROM, make_shortlist
 from semibandit.policies.linear.waiting import WaitingRows
-from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import CompiledRounds, NoEngine, hand_on
-from semibandit.policies.state import array_of, grown, number_of
-from semibandit.policies.thompson.quantiles import NORMAL_975
 
 # From so many numbers on a BLAS is faster than a kernel of one thread.
 _BLAS_FROM = 1 << 14
@@ -60,7 +44,7 @@ _BLAS_FROM = 1 << 14
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class LinearPolicy(Deciding, Randomness, CountingPolicy):
+class LinearPolicy(Knowing):
     """A policy whose arms have features, of which mean rewards are linear functions. See `CombLinTS`."""
 
     unbounded = True
@@ -103,6 +87,8 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         self._shift = np.zeros(1)
         self._meta = np.zeros(4, dtype=np.int64)
         self._rows_of = WaitingRows(self.dimension)
+        self._forget_list()
+        self._lists = self._short = 0
         self._scanned = kind_of(matroid) in (Uniform, Partition)
         if not self._scanned:
             self._engine = resolve_engine(matroid)
@@ -144,21 +130,6 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
             self._group, capacity = np.zeros(0, dtype=np.int64), np.array([rank], dtype=np.int64)
         self._start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
 
-    def _prior_widths(self, rows: FloatArray) -> FloatArray:
-        """What widths are before anything was seen, and never above that. O(n d)."""
-        return self.prior_scale * (1.0 + 1e-9) * np.sqrt(np.einsum("ij,ij->i", rows, rows))
-
-    def _widen_bounds(self, ids: IntArray) -> None:
-        """Of the widths of these arms nothing is known any more. O(n d)."""
-        if len(self._bounds):
-            self._bounds[ids] = self._prior_widths(self._features[ids])
-            self._stamp[ids] = -1
-
-    @staticmethod
-    def _largest_norm(rows: FloatArray) -> float:
-        """An upper bound of the norm of every row. O(K d)."""
-        return math.sqrt(float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))) * (1.0 + 1e-9)
-
     def _make_own(self) -> Any:
         weighing = Weighing(
             noise=self.noise,
@@ -193,7 +164,9 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         return NoEngine(self._recs) if self._scanned else getattr(self._engine, "any", None)
 
     def compiled_rounds(self) -> CompiledRounds | None:
-        return super().compiled_rounds() if self._fixed else None
+        # Where there are many features, rounds go by a BLAS and by short lists of arms, which kernels do not know of.
+        few = self._fixed and self._features.size < SHORTLIST_FROM
+        return super().compiled_rounds() if few else None
 
     def _open(self) -> None:
         super()._open()
@@ -202,9 +175,6 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
     def _weigh(self, kernel: Any, *rest: Any) -> Any:
         """A kernel of the weighing alone, with which both kinds of rounds begin."""
         return by_handle(kernel, Weighing).entry(self._aside.own_handle, *rest)
-
-    def _of_posterior(self, kernel: Any, *rest: Any) -> Any:
-        return by_handle(kernel, Posterior).entry(self._posterior_handle, *rest)
 
     def _point_at(self, rows: FloatArray) -> None:
         """Let kernels find the features of all arms in `rows`, which the caller keeps until they look elsewhere."""
@@ -246,7 +216,7 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         if self._table is not None:
             return self._given_round(t, self._table)
         if self._scanned and self._features.size >= _BLAS_FROM:
-            return self._large_round()
+            return self._large_round(t)
         return self._play(t) if self._whole is not None else self._resolve(t)
 
     def _given_round(self, t: int, table: FloatArray) -> IntArray:
@@ -270,17 +240,49 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
             self._point_at(self._features)
         return arms
 
-    def _large_round(self) -> IntArray:
-        """A round of a uniform or partition matroid: inner products by the BLAS, exact ones where they matter."""
+    def _large_round(self, t: int) -> IntArray:
+        """A round of a uniform or partition matroid: inner products by the BLAS, exact ones where they matter.
+
+        Of a short list of arms, where it is certain that the others cannot be in the base.
+        """
         self._weigh(begin)
         theta = self._posterior.drawn
-        np.dot(self._features, theta, out=self._near)
         # A sum of d products, in whatever order, is off by at most d eps times the sum of their sizes (Higham 2002,
         # Section 3.1). So are the exact ones; and as much again, to be safe.
         slack = 4.0 * self.dimension * _EPS * self._norm * float(np.linalg.norm(theta))
         out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = int(by_handle(scan, ScannedRounds).entry(self._aside.own_handle, slack, out))
+        n = self._from_shortlist(t, slack, out)
+        if n < 0:
+            np.dot(self._features, theta, out=self._near)
+            n = int(by_handle(scan, ScannedRounds).entry(self._aside.own_handle, slack, out))
         return out if n == len(out) else out[:n].copy()
+
+    def _from_shortlist(self, t: int, slack: float, out: IntArray) -> int:
+        """The base into `out` if a short list has it, and how many arms; else -1."""
+        if self._features.size < SHORTLIST_FROM:
+            return -1
+        if t >= self._next_list and self._meta[N_LAST] == len(out):
+            self._of_posterior(solve)
+            self._list = make_shortlist(
+                self._posterior,
+                self._own.weighing,
+                self._own,
+                np.triu(self._posterior.root),
+                self._last,
+                self.draws,
+            )
+            self._lists += 1
+            self._next_list = 2 * t
+        if self._list is None:
+            return -1
+        n = self._list.round(self._here, self._width, slack, out)
+        if n >= 0:
+            self._short += 1
+            self._last[:n], self._meta[N_LAST] = out[:n], n
+        elif self._list.useless:
+            later = 1 if self._list.paid else max(FIRST_ROUND, t // 4)
+            self._list, self._next_list = None, t + later
+        return n
 
     def _resolve(self, t: int) -> IntArray:
         """A round as `rounds._resolved_select` has it, where the engine runs in Python."""
@@ -336,8 +338,7 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         if code:
             raise explain(code, arms, rewards, self.n_arms, (low, high))
 
-    def _as_costs(self, inside: bool) -> Any:
-        """What `minimize` makes of this policy."""
+    def _as_costs(self, inside: bool = False) -> Any:
         from semibandit.policies.linear.costs import LinearCosts
 
         return LinearCosts(self.matroid, self, inside=inside)
@@ -346,210 +347,6 @@ class LinearPolicy(Deciding, Randomness, CountingPolicy):
         """Rewards will be `mirror` minus costs, linear in the features: learn -cost, unless something was learnt."""
         if self._posterior.meta[ROWS] == 0:
             self._shift[0] = mirror
-
-    # -- arms that come and go ---------------------------------------------------------------------------
-
-    def _take_out(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = False
-        else:
-            self._engine._remove(ids)
-
-    def _put_back(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = True
-        else:
-            self._engine._restore(ids)
-
-    def _leave(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = False
-        else:
-            self._engine.delete(ids)
-
-    def _enter(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = True
-        else:
-            self._engine.insert(ids)
-
-    def reset(self, arms: Any, features: Any = None) -> None:
-        """Count nothing for these arms any more; `features`: the rows of what their ids are given to. O(n d).
-
-        What was learnt of theta stays: rewards were those of the features that the arms had. Only where every arm is a
-        feature of its own is anything forgotten.
-        """
-        ids = as_arms(arms, self.n_arms)
-        if features is None:
-            super().reset(ids)
-            return
-        if not self._asked_features:
-            raise ParameterError("features: this policy has no fixed ones that could be replaced")
-        if len(np.unique(ids)) != len(ids):
-            raise ParameterError("features: an arm is named twice, and can have one row only")
-        rows = as_rows(features, len(ids), self.dimension)
-        super().reset(ids)
-        self._features[ids] = rows
-        self._norm = max(self._norm, self._largest_norm(rows))
-        self._widen_bounds(ids)
-
-    def _reset(self, ids: IntArray) -> None:
-        super()._reset(ids)
-        if self._fixed and not self._asked_features:
-            forget(self._posterior, ids, self.prior_scale)
-            self._widen_bounds(ids)
-            if self._posterior.meta[WAITING]:
-                self._of_posterior(tighten)
-
-    def grow(self, matroid: Matroid, features: Any = None) -> None:
-        """Go on with a larger ground set; `features`: the rows of the new arms, where features are fixed. O(K d)."""
-        self._check_growth(matroid)
-        more = matroid.n_arms - self.n_arms
-        if self._asked_features:
-            if features is None and more:
-                raise ParameterError(f"features must be given: one row for each of the {more} new arms")
-            if features is not None:
-                features = as_rows(features, more, self.dimension, "new arm")
-        elif features is not None:
-            raise ParameterError("features: this policy has no fixed ones")
-        self._new_rows = features
-        try:
-            super().grow(matroid)
-        finally:
-            self.__dict__.pop("_new_rows", None)
-
-    def _grown_arguments(self, n_arms: int) -> dict[str, Any]:
-        arguments = super()._grown_arguments(n_arms)
-        if self._asked_features and self._new_rows is not None:
-            arguments["features"] = np.concatenate((self._features, self._new_rows))
-        return arguments
-
-    def _grow_from(self, old: Self) -> None:
-        state = grown(CountingPolicy._state(old), CountingPolicy._state(self))
-        CountingPolicy._set_state(self, state)
-        widen(old._posterior, self._posterior)
-        self._rows_of = old._rows_of.widened(self.dimension)
-        self._shift[0] = old._shift[0]
-        self._rng[:] = old._rng
-
-    # -- what is known -----------------------------------------------------------------------------------
-
-    @property
-    def features(self) -> FloatArray | None:
-        """The fixed features, one row per arm; None if they come with each call. O(K d) copy."""
-        return self._features.copy() if self._fixed else None
-
-    @property
-    def contextual(self) -> bool:  # type: ignore[override]
-        """Whether features come with each call."""
-        return not self._fixed
-
-    @property
-    def theta(self) -> FloatArray:
-        """Posterior mean of the coefficients; for costs (`minimize`) those of the negative cost. O(d^2)."""
-        self._of_posterior(solve)
-        return self._posterior.theta.copy()
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Posterior covariance of the coefficients, without the plays that wait. O(d^3)."""
-        inverse = np.linalg.inv(np.triu(self._posterior.root))
-        return np.asarray(inverse @ inverse.T)
-
-    def _scores(self, arms: IntArray) -> FloatArray:
-        rows = self._rows_now(arms)
-        if rows is None:
-            return np.full(len(arms), np.nan)
-        out = np.empty(len(arms))
-        if self._width > 0.0:
-            self._of_posterior(invert)
-        self._of_posterior(indices, rows, self._width, out)
-        return out + self._shift[0]
-
-    def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
-        rows = self._rows_now(arms)
-        if rows is None:
-            return super()._likely(arms, scores)
-        self._of_posterior(invert)
-        width = np.empty(len(arms))
-        self._of_posterior(deviations, rows, width)
-        centre = rows @ self.theta + self._shift[0]
-        width *= self._width if self._width > 0.0 else NORMAL_975
-        return lambda mean: (centre - width, centre + width)
-
-    def _arguments(self) -> dict[str, Any]:
-        kind: dict[str, Any] = {} if self._fixed else {"dimension": self.dimension}
-        if self._asked_features:
-            kind["features"] = self._features.copy()
-        return {
-            **super()._arguments(),
-            **kind,
-            "prior_scale": self.prior_scale,
-            "noise": self._asked_noise,
-        }
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            **super()._state(),
-            **posterior_to(self._posterior),
-            **self._rows_of.state(),
-            "shift": float(self._shift[0]),
-            "last": self._last[: self._meta[N_LAST]],
-            "rng": self._rng,
-        }
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        found = posterior_from(state, self.dimension)
-        rows = WaitingRows.from_state(state, self.dimension)
-        if found.meta[WAITING] not in (0, rows.n_rows):
-            raise FileError("the plays that wait are not those of the decisions")
-        shift = number_of(state, "shift")
-        last = array_of(state, "last", np.int64)
-        if len(last) > self.matroid.rank or ((last < 0) | (last >= self.n_arms)).any():
-            raise FileError("the last base makes no sense")
-        super()._set_state(state)
-        for mine, theirs in zip(self._posterior, found, strict=True):
-            mine[:] = theirs
-        self._rows_of, self._shift[0] = rows, shift
-        self._last[: len(last)], self._meta[N_LAST] = last, len(last)
-        self._set_rng(state)
-
-    def describe(self) -> dict[str, Any]:
-        """What runs inside; ``widths`` counts those that were computed."""
-        about = {
-            "policy": self.name,
-            **self._about_outside(),
-            "matroid": repr(self.matroid),
-            "engine": "scan" if self._scanned else self._engine.name,
-            "why": "every round weighs all arms; widths are computed where an upper bound reaches the base"
-            if self._width > 0.0
-            else "every round weighs all arms",
-            "features": "fixed"
-            if self._asked_features
-            else "one per arm"
-            if self._fixed
-            else "with each call",
-            "dimension": self.dimension,
-            "noise": self.noise,
-            "prior_scale": self.prior_scale,
-            **({"widths": int(self._meta[LOOKED])} if self._width > 0.0 else {}),
-        }
-        about["bytes"] = bytes_of(self._make_own()) + (0 if self._scanned else self._engine.memory())
-        about["bytes_per_arm"] = about["bytes"] / self.n_arms
-        return about
-
-    def _check(self) -> None:
-        """Assert all invariants. O(K d^2 + d^3)."""
-        check_posterior(self._posterior)
-        assert set(self._rows_of.of) == set(self._decisions._arms)
-        if len(self._bounds):
-            self._of_posterior(invert)
-            exact = np.empty(self.n_arms)
-            if self._fixed:
-                self._of_posterior(deviations, self._features, exact)
-                assert (exact <= self._bounds * (1.0 + 1e-9)).all(), "a bound of a width is too small"
-        if self._scanned:
-            assert np.array_equal(self._here, self._presence.mask)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matroid!r}, dimension={self.dimension}, t={self._t})"
