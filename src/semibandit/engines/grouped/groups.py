@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import ordered_bits
 from semibandit.compiled.random import mix64
 from semibandit.engines.grouped.state import CLASS, FIRST, G_ALPHA, G_BETA, K_ALPHA, K_BETA, LIVE, ROOT
 from semibandit.engines.grouped.treap import comes_before, first, insert, remove
-
-_TO_WHOLE = 9007199254740992.0
-_EVEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inline_kernel
@@ -25,9 +21,9 @@ def class_of(s, arm):
 @kernel
 def _home(s, c, beta):
     """Where the search for a group begins in the table. O(1)."""
-    mantissa, exponent = math.frexp(beta)
-    bits = np.uint64(np.int64(mantissa * _TO_WHOLE)) + np.uint64(np.int64(exponent)) * _EVEN
-    return np.int64(mix64(mix64(bits) + np.uint64(c)) >> np.uint64(1)) & (s.table.shape[0] - 1)
+    return np.int64(mix64(mix64(np.uint64(ordered_bits(beta))) + np.uint64(c)) >> np.uint64(1)) & (
+        s.table.shape[0] - 1
+    )
 
 
 @kernel
