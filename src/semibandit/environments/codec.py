@@ -74,6 +74,7 @@ ROWS: dict[str, Row] = {
     "drifting": Row(
         "changing", "Drifting", {"amplitude": 0.1}, wholes={"period": 10_000, "every": 100}, drawn=False
     ),
+    "adversary": Row("adversary", "Adversary", {"growth": 1.61051}, drawn=False),
     "table": Row("table", "Table", observed="observations", drawn=False),
     "trace": Row("trace", "Trace", choices={"order": ORDERS}, observed="rewards", drawn=False),
 }
