@@ -18,6 +18,7 @@ from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.ftrl.estimates import N_ABOUT, RATE, Estimates, begin_round
 from semibandit.policies.ftrl.families import serves
+from semibandit.policies.ftrl.mixtures import MixtureWay
 from semibandit.policies.ftrl.plays import Plays, are_chances
 from semibandit.policies.ftrl.regularisers import CHOICES, HYBRID, LBINF, price_of
 from semibandit.policies.ftrl.ways import FamilyWay
@@ -62,7 +63,7 @@ class FTRL(Randomness, CountingPolicy):
         reward_range: Any = (0.0, 1.0),
         regulariser: str = "hybrid",
         horizon: int | None = None,
-        tolerance: float = 1e-3,
+        tolerance: float = 0.01,
         outside: str = "error",
         seed: int | None = 0,
     ) -> None:
@@ -70,10 +71,16 @@ class FTRL(Randomness, CountingPolicy):
         self.regulariser = one_of(regulariser, "regulariser", tuple(CHOICES))
         self.horizon = None if horizon is None else as_whole(horizon, "horizon", 1, "rounds")
         self.tolerance = as_number(tolerance, "tolerance", 0.0, closed=False)
-        self._plays = Plays()
+        self._made = Plays()
         self._est = self._new_estimates()
         self._est_handle = make_handle(self._est)
-        self._way = FamilyWay(matroid, self._est)
+        self._way: Any = (
+            FamilyWay(matroid, self._est)
+            if serves(matroid)
+            else MixtureWay(matroid, self._est, self.tolerance)
+        )
+        if isinstance(self._way, MixtureWay):
+            self._engine = self._way.engine
         self._open()
 
     def _new_estimates(self) -> Estimates:
@@ -107,7 +114,12 @@ class FTRL(Randomness, CountingPolicy):
         return self._way.own
 
     def _engine_state(self) -> Any:
-        return NoEngine(self._recs)
+        return getattr(self._engine, "any", None) if hasattr(self, "_engine") else NoEngine(self._recs)
+
+    def _ask(self, rounds: int) -> int:
+        if isinstance(self._way, MixtureWay) and self._way.widen():
+            self._open()
+        return rounds
 
     @property
     def gamma(self) -> float:
@@ -121,8 +133,8 @@ class FTRL(Randomness, CountingPolicy):
 
     @property
     def chances(self) -> FloatArray:
-        """The chance with which each arm was played in the last round; 0 for arms that were out of play. O(K)."""
-        return np.where(self._est.present, self._est.x, 0.0)
+        """The chance with which each arm was played in the last round; 0 for arms that were out of play. O(K) copy."""
+        return self._est.x.copy()
 
     # -- rounds ------------------------------------------------------------------------------------------
 
@@ -131,23 +143,36 @@ class FTRL(Randomness, CountingPolicy):
         if among is not None or weights is not None:
             return self._select_some(exclude, among, weights)
         t = self._t + 1
-        if exclude is None:
+        if exclude is None and self._whole is not None:
             arms = self._play(t)
         else:
-            with self._only(np.isin(np.arange(self.n_arms), self._presence.among(exclude), invert=True)):
-                arms = self._play(t)
+            mask = np.ones(self.n_arms, dtype=np.bool_)
+            if exclude is not None:
+                mask[self._presence.among(exclude)] = False
+            self._begin_round(t)
+            arms = self._draw_among(mask)
         self._t = t
         return arms
+
+    def _draw_among(self, mask: Any) -> IntArray:
+        """Play a round that has begun among the arms of this mask that are there. O(K)."""
+        self._ask(1)
+        if mask.all():
+            return self._way.draw()  # type: ignore[no-any-return]
+        with self._only(mask):
+            return self._way.draw()  # type: ignore[no-any-return]
 
     @contextmanager
     def _only(self, mask: Any) -> Iterator[None]:
         """Let only arms of this mask, of those that are there, be played for a while. O(K)."""
-        self._est.present &= mask
+        est = self._est
+        np.logical_and(est.here, mask, out=est.present)
+        est.x[~est.present], est.rest[~est.present] = 0.0, 1.0
         self._way.restrict()
         try:
             yield
         finally:
-            self._est.present[:] = self._est.here
+            est.present[:] = est.here
             self._way.release()
 
     def _begin_round(self, t: int) -> None:
@@ -156,8 +181,7 @@ class FTRL(Randomness, CountingPolicy):
     def _choose_among(self, arms: IntArray, t: int) -> IntArray:
         mask = np.zeros(self.n_arms, dtype=np.bool_)
         mask[arms] = True
-        with self._only(mask):
-            return self._way.draw()
+        return self._draw_among(mask)
 
     def _select_some(self, exclude: Any, among: Any, weights: Any) -> IntArray:
         arms = super()._select_some(exclude, among, weights)
@@ -169,13 +193,13 @@ class FTRL(Randomness, CountingPolicy):
     # -- decisions ---------------------------------------------------------------------------------------
 
     def _noted(self, number: int, arms: IntArray) -> None:
-        self._plays.note(number, arms, self._est)
+        self._made.note(number, arms, self._est)
 
     def _recalled(self, number: int) -> AbstractContextManager[None]:
-        return self._plays.recalled(number, self._est)
+        return self._made.recalled(number, self._est)
 
     def _settled(self, number: int) -> None:
-        self._plays.forget(number)
+        self._made.forget(number)
 
     # -- arms that come and go ---------------------------------------------------------------------------
 
@@ -190,8 +214,11 @@ class FTRL(Randomness, CountingPolicy):
 
     def _be_here(self, ids: IntArray, here: bool) -> None:
         self._est.here[ids] = here
+        self._est.x[ids], self._est.rest[ids] = 0.0, 1.0
         self._est.present[:] = self._est.here
         self._way.settle()
+        if self._way.own is not self._own:
+            self._open()
 
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
@@ -229,7 +256,7 @@ class FTRL(Randomness, CountingPolicy):
 
     def _state(self) -> dict[str, Any]:
         arrays = {name: getattr(self._est, name) for name in _SAVED}
-        own = {"about": self._est.about, "plays": self._plays.state(), "rng": self._rng}
+        own = {"about": self._est.about, "plays": self._made.state(), "rng": self._rng}
         return {**super()._state(), **arrays, **own, **self._way.state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -246,8 +273,9 @@ class FTRL(Randomness, CountingPolicy):
         est.about[:] = about
         if est.phi == LBINF:
             est.scale[:] = np.sqrt(est.floor * est.floor + est.spread / est.gamma)
-        self._plays = plays
+        self._made = plays
         self._way.set_state(state)
+        self._open()
         self._set_rng(state)
 
     def describe(self) -> dict[str, Any]:
