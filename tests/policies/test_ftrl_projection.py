@@ -14,7 +14,7 @@ from oracles import ftrl as naive
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.policies.ftrl.estimates import Estimates
 from semibandit.policies.ftrl.families import Families
-from semibandit.policies.ftrl.regularisers import CHOICES, chance_at
+from semibandit.policies.ftrl.regularisers import CHOICES, ENOUGH, chance_at
 from semibandit.policies.ftrl.sampling import sample_base
 from support.random_matroids import RANDOM
 
@@ -107,8 +107,8 @@ def test_a_price_gives_the_chance_whose_slope_it_is(name):
     for gamma in (0.3, 1.0, 9.2):
         last = 0.0
         for a in np.concatenate((np.linspace(-40.0, 40.0, 81), np.logspace(2, 6, 9)))[::-1]:
-            x, rest, place = chance_at.py_func(phi, gamma, float(a), 0.0)
-            warm = chance_at.py_func(phi, gamma, float(a), last)
+            x, rest, place, _ = chance_at.py_func(phi, gamma, float(a), 0.0, ENOUGH)
+            warm = chance_at.py_func(phi, gamma, float(a), last, ENOUGH)
             assert warm[:2] == pytest.approx((x, rest), rel=1e-9)
             last = place
             assert 0.0 < x <= 1.0 and x + rest == pytest.approx(1.0)

@@ -13,30 +13,34 @@ import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.policies.ftrl.estimates import RATE
-from semibandit.policies.ftrl.regularisers import chance_at, fall_of
+from semibandit.policies.ftrl.regularisers import ENOUGH, chance_at
 
-_PRECISION = 1e-13
+# Of sums of chances; and of prices, a few roundings.
+_PRECISION = 1e-12
+_ROUNDING = 1e-15
+_FIRST_STEPS = 6
 _MOST_STEPS = 300
 
 
 @inline_kernel
-def _at_price(est, arm, nu, rate):
+def _at_price(est, arm, nu, rate, steps):
     """Let `arm` have the chance it wants at price nu; (that, how fast it falls with nu). Changes x, rest, place."""
     scale = est.scale[arm]
-    x, rest, place = chance_at(est.phi, est.gamma, (rate * est.cost[arm] + nu) / scale, est.place[arm])
+    x, rest, place, fall = chance_at(
+        est.phi, est.gamma, (rate * est.cost[arm] + nu) / scale, est.place[arm], steps
+    )
     est.x[arm] = x
     est.rest[arm] = rest
     est.place[arm] = place
-    if rest == 0.0:
-        return x, 0.0
-    return x, fall_of(est.phi, est.gamma, x, rest) / scale
+    return x, fall / scale
 
 
 @kernel
-def _wanted(est, families, f, nu, rate):
+def _wanted(est, families, f, nu, rate, steps):
     """What family f would hold at price nu but for its own bound, and how fast that falls. O(its arms and families).
 
-    Changes x of its arms and `total` of the families inside: what each would hold but for its own bound.
+    Changes x of its arms, by at most `steps` steps of Newton's method each, and `total` of the families inside: what
+    each would hold but for its own bound.
     """
     first, last, end = families.first[f], families.last[f], families.end[f]
     if end == f + 1:
@@ -44,7 +48,7 @@ def _wanted(est, families, f, nu, rate):
         for i in range(first, last):
             arm = families.order[i]
             if est.present[arm]:
-                x, fall = _at_price(est, arm, nu, rate)
+                x, fall = _at_price(est, arm, nu, rate, steps)
                 total += x
                 slope += fall
         return total, slope
@@ -54,7 +58,7 @@ def _wanted(est, families, f, nu, rate):
     for i in range(first, last):
         arm = families.order[i]
         if est.present[arm]:
-            x, fall = _at_price(est, arm, nu, rate)
+            x, fall = _at_price(est, arm, nu, rate, steps)
             families.total[families.leaf[arm]] += x
             families.slope[families.leaf[arm]] += fall
     for g in range(end - 1, f, -1):
@@ -72,9 +76,18 @@ def _solve(est, families, f, rate):
     """Find the price at which family f, which could hold more, holds its bound. Changes x, `total`, `level`, `price`."""
     target = float(families.bound[f])
     nu = families.level[f] * rate
+    # Price and chances move together at first, a step each: near the solution that is Newton's method for all of them.
+    for _ in range(_FIRST_STEPS):
+        total, slope = _wanted(est, families, f, nu, rate, 1)
+        if not (slope > 0.0 and 0.5 * target < total < 2.0 * target):
+            break
+        step = total / slope * math.log(total / target)
+        nu += step
+        if abs(step) * slope <= 1e-8 * target:
+            break
     low, high, stride = -math.inf, math.inf, 1.0
     for _ in range(_MOST_STEPS):
-        total, slope = _wanted(est, families, f, nu, rate)
+        total, slope = _wanted(est, families, f, nu, rate, ENOUGH)
         if abs(total - target) <= _PRECISION * target:
             break
         if total > target:
@@ -91,6 +104,8 @@ def _solve(est, families, f, rate):
                 stride *= 4.0
             if not low < new < high:
                 break  # the two ends are neighbours
+        if abs(new - nu) <= _ROUNDING * abs(nu):
+            break
         nu = new
     families.level[f] = nu / rate
     for g in range(f, families.end[f]):

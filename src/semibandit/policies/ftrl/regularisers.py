@@ -39,7 +39,7 @@ _ROOT_TWO = math.sqrt(2.0)
 
 # Newton's method squares the relative error: after a step of this size nothing is left to gain.
 _LAST_STEP = 1e-8
-_MOST_STEPS = 100
+ENOUGH = 100
 
 # No chance is smaller than this, nor its distance from 1 where phi has a barrier there.
 _LEAST = 1e-300
@@ -87,72 +87,81 @@ def fall_of(kind, gamma, x, rest):
 
 
 @kernel
-def _hybrid_at(gamma, a, place):
+def _hybrid_at(gamma, a, place, steps):
     """`chance_at` for HYBRID: by Newton in ``w = 1/sqrt(x)`` below one half, in ``v = log(1 - x)`` above.
 
     In these the equation is nearly linear, concave in w and convex in v: whatever the start, from the second step on
     Newton's steps go towards the root and never past it.
     """
+    slope = 0.0
     if a > 0.5 * _ROOT_TWO + gamma * (1.0 + _LOG_HALF):
         w = place if place > 0.0 else max(_ROOT_TWO, 2.0 * (a - gamma))
-        for _ in range(_MOST_STEPS):
-            square = w * w
-            step = (0.5 * w + gamma * (1.0 + math.log1p(-1.0 / square)) - a) / (
-                0.5 + 2.0 * gamma / (w * (square - 1.0))
-            )
+        for _ in range(steps):
+            inverse = 1.0 / (w * w)
+            rest = 1.0 - inverse
+            slope = 0.5 + 2.0 * gamma * inverse / (w * rest)
+            step = (0.5 * w + gamma * (1.0 + math.log(rest)) - a) / slope
             w = max(w - step, _ROOT_TWO)
             if abs(step) <= _LAST_STEP * w:
                 break
         x = 1.0 / (w * w)
-        return x, 1.0 - x, w
+        return x, 1.0 - x, w, 2.0 * x / (w * slope)
     v = place if place < 0.0 else min(_LOG_HALF, (a - 0.5) / gamma - 1.0)
-    for _ in range(_MOST_STEPS):
-        rest = math.exp(v)
+    rest = math.exp(v)
+    for _ in range(steps):
         root = math.sqrt(1.0 - rest)
-        step = (gamma * (1.0 + v) + 0.5 / root - a) / (gamma + 0.25 * rest / (root * root * root))
+        slope = gamma + 0.25 * rest / (root * root * root)
+        step = (gamma * (1.0 + v) + 0.5 / root - a) / slope
         v = min(v - step, _LOG_HALF)
+        rest = math.exp(v)
         if abs(step) <= _LAST_STEP:
             break
-    rest = math.exp(v)
-    return 1.0 - rest, rest, v
+    return 1.0 - rest, rest, v, rest / slope
 
 
 @kernel
-def _lbinf_at(gamma, a, place):
+def _lbinf_at(gamma, a, place, steps):
     """`chance_at` for LBINF: as `_hybrid_at`, with ``w = 1/x``."""
+    slope = 0.0
     if a > 1.0 + gamma * _LOG_HALF:
         w = place if place > 0.0 else max(2.0, a + 1.0)
-        for _ in range(_MOST_STEPS):
-            step = (w - 1.0 + gamma * math.log1p(-1.0 / w) - a) / (1.0 + gamma / (w * (w - 1.0)))
+        for _ in range(steps):
+            inverse = 1.0 / w
+            rest = 1.0 - inverse
+            slope = 1.0 + gamma * inverse * inverse / rest
+            step = (w - 1.0 + gamma * math.log(rest) - a) / slope
             w = max(w - step, 2.0)
             if abs(step) <= _LAST_STEP * w:
                 break
         x = 1.0 / w
-        return x, 1.0 - x, w
+        return x, 1.0 - x, w, x * x / slope
     v = place if place < 0.0 else min(_LOG_HALF, a / gamma)
-    for _ in range(_MOST_STEPS):
-        rest = math.exp(v)
+    rest = math.exp(v)
+    for _ in range(steps):
         x = 1.0 - rest
-        step = (1.0 / x - 1.0 + gamma * v - a) / (rest / (x * x) + gamma)
+        slope = rest / (x * x) + gamma
+        step = (1.0 / x - 1.0 + gamma * v - a) / slope
         v = min(v - step, _LOG_HALF)
+        rest = math.exp(v)
         if abs(step) <= _LAST_STEP:
             break
-    rest = math.exp(v)
-    return 1.0 - rest, rest, v
+    return 1.0 - rest, rest, v, rest / slope
 
 
 @inline_kernel
-def chance_at(kind, gamma, a, place):
-    """(x, 1 - x, place) with ``-phi'(x) = a``, or x = 1 where phi has no barrier there and a is too small.
+def chance_at(kind, gamma, a, place, steps):
+    """(x, 1 - x, place, fall) with ``-phi'(x) = a``, or x = 1 where phi has no barrier there and a is too small.
 
-    `place` is where the search for this arm ended last time, or 0.0: it begins there. A handful of logarithms.
+    `place` is where the search for this arm ended last time, or 0.0: it begins there, and ends after `steps` steps of
+    Newton's method at the latest, `ENOUGH` being more than it ever takes. `fall` is -dx/da, taken before the last step:
+    for the next step of whoever looks for a price. A logarithm a step.
     """
     if kind == HYBRID:
-        return _hybrid_at(gamma, a, place)
+        return _hybrid_at(gamma, a, place, steps)
     if kind == LBINF:
-        return _lbinf_at(gamma, a, place)
+        return _lbinf_at(gamma, a, place, steps)
     if kind == ENTROPY:
         x = 1.0 if a <= 0.0 else max(math.exp(-a), _LEAST)
-    else:
-        x = 1.0 if a <= 1.0 else 1.0 / a
-    return x, 1.0 - x, 0.0
+        return x, 1.0 - x, 0.0, x if x < 1.0 else 0.0
+    x = 1.0 if a <= 1.0 else 1.0 / a
+    return x, 1.0 - x, 0.0, x * x if x < 1.0 else 0.0
