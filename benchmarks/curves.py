@@ -9,7 +9,12 @@ import click
 
 
 @click.command("curves")
-@click.argument("figure", type=click.Choice(["wang-chen", "zimmert", "classes"]))
+@click.argument(
+    "figure",
+    type=click.Choice(
+        ["wang-chen", "zimmert", "zimmert-adversary", "tsuchiya-wide", "tsuchiya-narrow", "classes"]
+    ),
+)
 @click.option("--repeats", type=click.IntRange(2), help="Instances or repeats.  [default: 10, 50, 50]")
 @click.option("--rounds", type=click.IntRange(10), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -36,8 +41,11 @@ def command(
     \b
     python -m benchmarks curves wang-chen        Wang and Chen 2018, Figure 1(a)
     python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
+    python -m benchmarks curves zimmert-adversary        the same, Figure 1b
+    python -m benchmarks curves tsuchiya-wide    Tsuchiya et al. 2023, Figure 1a; tsuchiya-narrow: 1b
     python -m benchmarks curves classes --out docs
     """
+    from benchmarks.both_worlds import FIGURES as BOTH_WORLDS
     from benchmarks.published import CLASSES, FIGURES, HORIZON, POLICIES, class_curves
     from semibandit.checks import one_of
     from semibandit.cli.files import need, output_folder, writable
@@ -71,7 +79,7 @@ def command(
             click.echo(table(("policy", f"regret at {rounds:,}", "+- 95 %"), rows, left=1))
             _say(f"written: {out / f'regret-{name}.png'}")
     else:
-        curves, play = FIGURES[figure]
+        curves, play = {**FIGURES, **BOTH_WORLDS}[figure]
         results = play(repeats or (10 if figure == "wang-chen" else 50), rounds, seed, _say)
         kept[figure] = {label: values.tolist() for label, values in results.items()}
         comparable = rounds == HORIZON

@@ -25,6 +25,7 @@ _EXPORTS: dict[str, str] = {
     "InnerProductBase": "semibandit.paper",
     "Policy": "semibandit.policies",
     "Environment": "semibandit.environments",
+    "Adversary": "semibandit.environments",
     "Bernoulli": "semibandit.environments",
     "Beta": "semibandit.environments",
     "Gaussian": "semibandit.environments",
@@ -69,6 +70,7 @@ __all__ = [
     "FTRL",
     "KLOSM",
     "MAUB",
+    "Adversary",
     "ArmError",
     "Bernoulli",
     "Beta",
@@ -149,6 +151,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from semibandit.catalog import Catalog
     from semibandit.environments import (
+        Adversary,
         Bernoulli,
         Beta,
         Correlated,

@@ -44,7 +44,10 @@ def test_they_make_our_decisions(label: str) -> None:
     assert played[0] == played[1]
 
 
-@pytest.mark.parametrize("label", ["CTS", "CTS, Gaussian", "FPL", "FTRL, hybrid", "FTRL, LBINFV", "epsilon-greedy", "random", "scaled"])
+@pytest.mark.parametrize(
+    "label",
+    ["CTS", "CTS, Gaussian", "FPL", "FTRL, hybrid", "FTRL, LBINFV", "epsilon-greedy", "random", "scaled"],
+)
 def test_they_lose_what_we_lose(label: str) -> None:
     lost = []
     for which in (0, 1):

@@ -73,7 +73,7 @@ def outside(x, n_arms, independent):
 
 
 def gap(gradient, x, all_bases):
-    """How much a linear objective could still fall: 0 at the optimum of a convex one. Arms at 0 or 1 have finite slopes."""
+    """How much a linear objective could still fall from x: 0 where x is the optimum of what has this gradient."""
     at = sum(g * value for g, value in zip(gradient, x))
     return at - min(sum(gradient[k] for k in base) for base in all_bases)
 

@@ -1,4 +1,4 @@
-"""FTRL on matroids without families: Frank-Wolfe ends near the optimum, its gap is true, its mixture is what is played."""
+"""FTRL on matroids without families: Frank-Wolfe ends near the optimum, its gap is true, its mixture is played."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import semibandit as sb
 from oracles import ftrl as naive
 from semibandit.policies.ftrl.mixture_state import N_ATOMS, SIZE
 from semibandit.policies.ftrl.regularisers import CHOICES
+from support.leaders import HORIZON, leader
 from support.random_matroids import RANDOM
-from test_ftrl_projection import HORIZON, leader
 
 GENERAL = ("graphic", "transversal", "rational", "modular")
 
@@ -77,7 +77,9 @@ def test_a_small_tolerance_gives_the_exact_projection(name):
         exact = leader(matroid, name, costs).chances
         off = []
         for tolerance in (0.1, 1e-7):
-            policy = sb.FTRL(Plain(8, independent), regulariser=name, horizon=HORIZON, tolerance=tolerance, seed=1)
+            policy = sb.FTRL(
+                Plain(8, independent), regulariser=name, horizon=HORIZON, tolerance=tolerance, seed=1
+            )
             policy._est.cost[:] = costs
             policy._t = 49
             policy.select()
@@ -125,7 +127,7 @@ def test_room_for_atoms_grows():
 
 def test_the_mixture_survives_exclusions():
     rng = np.random.default_rng(4)
-    matroid, independent = RANDOM["graphic"](rng, 9)
+    matroid, _ = RANDOM["graphic"](rng, 9)
     policy = leader(matroid, "hybrid", rng.uniform(0.0, 9.0, 9))
     before = [part.copy() for part in atoms_of(policy)]
     arms = policy.select(exclude=[0, 3])

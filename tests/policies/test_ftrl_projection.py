@@ -16,21 +16,10 @@ from semibandit.policies.ftrl.estimates import Estimates
 from semibandit.policies.ftrl.families import Families
 from semibandit.policies.ftrl.regularisers import CHOICES, ENOUGH, chance_at
 from semibandit.policies.ftrl.sampling import sample_base
+from support.leaders import HORIZON, leader
 from support.random_matroids import RANDOM
 
 FAMILIES = ("uniform", "partition", "laminar")
-HORIZON = 10_000
-
-
-def leader(matroid, name, costs, t=50, scale=None, exclude=None):
-    """A policy that has just played round t with these estimated costs."""
-    policy = sb.FTRL(matroid, regulariser=name, horizon=HORIZON, seed=1)
-    policy._est.cost[:] = costs
-    if scale is not None:
-        policy._est.scale[:] = scale
-    policy._t = t - 1
-    policy.select() if exclude is None else policy.select(exclude=exclude)
-    return policy
 
 
 def check_optimal(policy, name, independent, t=50, x=None):

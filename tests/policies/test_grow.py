@@ -103,7 +103,9 @@ def test_every_policy_grows(kind, name, options, tmp_path):
         policy._engine._check()
 
 
-STILL = [case for case in CASES if case[0] not in ("random", "epsilon-greedy", "cts", "fpl", "ftrl", "oracle")]
+STILL = [
+    case for case in CASES if case[0] not in ("random", "epsilon-greedy", "cts", "fpl", "ftrl", "oracle")
+]
 
 
 @pytest.mark.parametrize(("name", "options"), STILL, ids=lambda x: x if isinstance(x, str) else ",".join(x))

@@ -193,7 +193,8 @@ def _correlated_reward(
 @kernel
 def phase_of(t: int, log_growth: float) -> Any:
     """The phase that round t, from 1 on, is in: phase n begins with the round growth^n, rounded up. O(1)."""
-    return np.int64(math.log(float(t)) / log_growth)
+    # A hair more, so that rounding does not put the first round of a phase into the one before.
+    return np.int64(math.log(float(t)) / log_growth + 1e-12)
 
 
 @kernel

@@ -1,10 +1,11 @@
 """The regularised leader of any matroid by Frank-Wolfe steps: a mixture of bases, from which a base is drawn at once.
 
-The point x is kept as a convex combination of bases (atoms). Weight is moved between two atoms, pairwise, by exact line
-search, until no pair gains more than a share of the gap; then the matroid's greedy is asked for the base that gains most
-(a linear oracle), which bounds how far x is from the optimum: ``f(x) - min f <= <grad f(x), x - base>``, the duality gap.
-It goes on until that is below the tolerance. Lacoste-Julien and Jaggi 2015 (pairwise steps), Tsuji, Tanaka and Pokutta
-2022 (local steps first). Atoms are kept from round to round, in which little changes.
+The point x is kept as a convex combination of bases (atoms). Weight is moved between atoms, by Newton's method over all
+of them (`corrective`) or between two of them by exact line search, until no pair gains more than a share of the gap. Then
+the matroid's greedy is asked for the base that gains most (a linear oracle), which bounds how far x is from the
+optimum: ``f(x) - min f <= <grad f(x), x - base>``, the duality gap. It goes on until that is below the tolerance.
+Lacoste-Julien and Jaggi 2015 (pairwise steps), Tsuji, Tanaka and Pokutta 2022 (local steps first). Atoms are kept from
+round to round, in which little changes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from semibandit.arms import ALPHA
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_uniform
 from semibandit.engines.kernels import engine_select, engine_touch
+from semibandit.policies.ftrl.corrective import newton_step
 from semibandit.policies.ftrl.estimates import (
     GAP,
     N_STEPS,
@@ -21,7 +23,6 @@ from semibandit.policies.ftrl.estimates import (
     learn_all,
     note_play,
 )
-from semibandit.policies.ftrl.corrective import newton_step
 from semibandit.policies.ftrl.mixture_state import CALLS, N_ATOMS, SIZE, AtomRounds, slope_at
 from semibandit.policies.ftrl.regularisers import fall_of
 from semibandit.policies.rounds import ASK, implement_rounds

@@ -22,10 +22,10 @@ _STEP = 0.25
 class Estimates(NamedTuple):
     """`phi`, `guesses`: see `regularisers`. `floor`: scale of the regulariser before anything is seen.
 
-    By arm: `cost`, estimated losses summed up, of an absent arm less the price when it left (see `policy`); `scale` of
-    the regulariser and the sum `spread` it follows from; `predicted` loss; `x` and `rest` = 1 - x, the chance to be
-    played in the last round; `place`, where `chance_at` begins; `chance` and `guess`, chance and prediction in the round
-    in which the arm was last played; `here`: not deleted; `present`: may be played in this round.
+    By arm: `cost`, estimated losses summed up, of an absent arm with the price of a place when it left added; `scale`
+    of the regulariser and the sum `spread` it follows from; `predicted` loss; `x` and `rest` = 1 - x, the chance to be
+    played in the last round; `place`, where `chance_at` begins; `chance` and `guess`, chance and prediction in the
+    round in which the arm was last played; `here`: not deleted; `present`: may be played in this round.
     """
 
     phi: Whole

@@ -17,10 +17,9 @@ class Families(NamedTuple):
     """Family f holds ``order[first[f] : last[f]]`` and the families f + 1 .. end[f] - 1; family 0 holds all arms.
 
     `leaf`: innermost family of each arm. `given`: capacities. Of the arms that are present: `own`, how many are in a
-    family and in none inside it; `held`, how many are in a family; `bound`, its rank; `reach`, what its rank would be but
-    for its own capacity.
-    `level`: price at which a family was last solved, `price`: price of the arms of a family in the last round, both in
-    units of costs. The rest is scratch.
+    family and in none inside it; `held`, how many are in a family; `bound`, its rank; `reach`, what its rank would be
+    but for its own capacity. `level`: price at which a family was last solved, `price`: price of the arms of a family
+    in the last round, both in units of costs. The rest is scratch; `used` is 0 between draws.
     """
 
     leaf: Ints1
@@ -129,8 +128,16 @@ def new_families(matroid: Matroid) -> Families:
         last=edges[end].astype(np.int64),
         end=end,
         given=capacity,
-        **{name: np.zeros(n, dtype=np.int64) for name in ("own", "held", "bound", "reach", "stack", "used")},
-        **{name: np.zeros(n) for name in ("level", "price", "total", "slope")},
+        own=np.zeros(n, dtype=np.int64),
+        held=np.zeros(n, dtype=np.int64),
+        bound=np.zeros(n, dtype=np.int64),
+        reach=np.zeros(n, dtype=np.int64),
+        level=np.zeros(n),
+        price=np.zeros(n),
+        total=np.zeros(n),
+        slope=np.zeros(n),
+        stack=np.zeros(n, dtype=np.int64),
+        used=np.zeros(n, dtype=np.int64),
     )
     by_handle(tighten, Families)(make_handle(made), np.ones(matroid.n_arms, dtype=np.bool_))
     return made

@@ -181,7 +181,11 @@ class MixtureWay:
             return
         size = int(self.atoms.count[SIZE])
         members = array_of(state, "atoms", np.int64, len(weight) * size).reshape(-1, size)
-        good = (weight >= 0.0).all() and 0.0 < weight.sum() < 2.0 and len(weight) <= room <= 2**32 // max(size, 1)
+        good = (
+            (weight >= 0.0).all()
+            and 0.0 < weight.sum() < 2.0
+            and len(weight) <= room <= 2**32 // max(size, 1)
+        )
         inside = ((members >= 0) & (members < self.matroid.n_arms)).all()
         if not (good and inside and self.est.present[members].all() and (np.diff(members) > 0).all()):
             raise FileError("the mixture of bases makes no sense")

@@ -73,7 +73,7 @@ def _wanted(est, families, f, nu, rate, steps):
 
 @kernel
 def _solve(est, families, f, rate):
-    """Find the price at which family f, which could hold more, holds its bound. Changes x, `total`, `level`, `price`."""
+    """Find the price at which family f, which could hold more, holds its bound. Changes x, total, level and price."""
     target = float(families.bound[f])
     nu = families.level[f] * rate
     # Price and chances move together at first, a step each: near the solution that is Newton's method for all of them.

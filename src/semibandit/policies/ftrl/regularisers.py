@@ -2,8 +2,8 @@
 
 FTRL plays the point x of the base polytope that minimises ``sum_i rate cost_i x_i + scale_i phi(x_i)``. With a price nu
 for the sum of x (the multiplier of that constraint) every arm stands alone: ``-phi'(x_i) = a_i`` with
-``a_i = (rate cost_i + nu) / scale_i``. All phi here are strictly convex, so that has one solution in (0, 1]; `chance_at`
-finds it.
+``a_i = (rate cost_i + nu) / scale_i``. All phi here are strictly convex, so that has one solution in (0, 1];
+`chance_at` finds it.
 
 =============  ======================================================  =========================================
 regulariser    phi(x)                                                  reference
