@@ -1,8 +1,8 @@
 """The regularised leader of any matroid by Frank-Wolfe steps: a mixture of bases, from which a base is drawn at once.
 
 The point x is kept as a convex combination of bases (atoms). Weight is moved between atoms, by Newton's method over all
-of them (`corrective`) or between two of them by exact line search, until no pair gains more than a share of the gap. Then
-the matroid's greedy is asked for the base that gains most (a linear oracle), which bounds how far x is from the
+of them (`corrective`) or between two of them by exact line search, until no pair gains more than a share of the gap.
+Then the matroid's greedy is asked for the base that gains most (a linear oracle), which bounds how far x is from the
 optimum: ``f(x) - min f <= <grad f(x), x - base>``, the duality gap. It goes on until that is below the tolerance.
 Lacoste-Julien and Jaggi 2015 (pairwise steps), Tsuji, Tanaka and Pokutta 2022 (local steps first). Atoms are kept from
 round to round, in which little changes.

@@ -9,7 +9,7 @@ from semibandit.arms import COUNT, TOTAL
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.kernels import add_reward
-from semibandit.policies.ftrl.regularisers import HALF, LBINF, MEANS, NO_GUESS, STEPS, rate_at
+from semibandit.policies.ftrl.regularisers import MEANS, NO_GUESS, STEPS, rate_at
 
 #: What `Estimates.about` holds: the rate of the last round, and of the last search by Frank-Wolfe the duality gap, the
 #: largest gap so far, and how many steps all of them took.
@@ -98,6 +98,3 @@ def learn_all(own, engine, arms, rewards, n):
     """Count valid feedback of ``arms[:n]``. O(n)."""
     for j in range(n):
         _learn_one(own.est, arms[j], rewards[j])
-
-
-__all__ = ["GAP", "HALF", "LBINF", "N_ABOUT", "N_STEPS", "RATE", "WORST_GAP", "Estimates"]
