@@ -14,7 +14,7 @@ from semibandit.arms import ALPHA
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_uniform
 from semibandit.engines.kernels import engine_select, engine_touch
-from semibandit.policies.ftrl.corrective import newton_step
+from semibandit.policies.ftrl.corrective import drop_empty, move, newton_step, search
 from semibandit.policies.ftrl.estimates import (
     GAP,
     N_STEPS,
@@ -24,10 +24,8 @@ from semibandit.policies.ftrl.estimates import (
     note_play,
 )
 from semibandit.policies.ftrl.mixture_state import CALLS, N_ATOMS, SIZE, AtomRounds, slope_at
-from semibandit.policies.ftrl.regularisers import fall_of
 from semibandit.policies.rounds import ASK, implement_rounds
 
-_LINE_STEPS = 40
 # Local steps between two questions to the oracle, and questions in one round.
 _LOCAL_STEPS = 400
 _MOST_CALLS = 2_000
@@ -55,75 +53,22 @@ def refresh(own):
             atoms.slope[arm] = slope_at(est, arm, est.x[arm], est.rest[arm])
 
 
-@inline_kernel
-def _along(est, moved, sign, n, step):
-    """First and second derivative of the objective after weight `step` was moved. O(n)."""
-    first = second = 0.0
-    for j in range(n):
-        arm = moved[j]
-        x = est.x[arm] + sign[arm] * step
-        rest = max(est.rest[arm] - sign[arm] * step, 0.0)
-        first += sign[arm] * slope_at(est, arm, x, rest)
-        fall = fall_of(est.phi, est.gamma, x, rest) if x > 0.0 else 0.0
-        second += est.scale[arm] / fall if fall > 0.0 else 1e300
-    return first, second
-
-
 @kernel
 def _shift(own, one, other):
-    """Move the best amount of weight from atom `one` to atom `other`; an atom without weight goes. O(D).
+    """Move the best amount of weight from atom `one` to atom `other`; an atom without weight goes. O(K).
 
     Changes the atoms, and x, rest and slope of the arms in which they differ.
     """
-    est, atoms = own.est, own.atoms
-    sign, moved, members = atoms.sign, atoms.moved, atoms.members
-    size = atoms.count[SIZE]
-    for j in range(size):
-        sign[members[other, j]] += 1
-        sign[members[one, j]] -= 1
-    n = 0
-    for j in range(size):
-        if sign[members[other, j]] == 1:
-            moved[n] = members[other, j]
-            n += 1
-        if sign[members[one, j]] == -1:
-            moved[n] = members[one, j]
-            n += 1
-    most = atoms.weight[one]
-    first, second = _along(est, moved, sign, n, most)
-    step = most
-    if first > 0.0:
-        low, high, step = 0.0, most, 0.0
-        for _ in range(_LINE_STEPS):
-            first, second = _along(est, moved, sign, n, step)
-            if first > 0.0:
-                high = step
-            else:
-                low = step
-            new = step - first / second
-            if not low < new < high:
-                new = 0.5 * (low + high)
-            done = abs(new - step) <= 1e-12 * most
-            step = new
-            if done:
-                break
-    for j in range(n):
-        arm = moved[j]
-        est.x[arm] = min(max(est.x[arm] + sign[arm] * step, 0.0), 1.0)
-        est.rest[arm] = max(est.rest[arm] - sign[arm] * step, 0.0)
-        atoms.slope[arm] = slope_at(est, arm, est.x[arm], est.rest[arm])
-    for j in range(size):
-        sign[members[other, j]] = 0
-        sign[members[one, j]] = 0
+    atoms = own.atoms
+    for j in range(atoms.count[SIZE]):
+        atoms.change[atoms.members[other, j]] += 1.0
+        atoms.change[atoms.members[one, j]] -= 1.0
+    step = search(own, atoms.weight[one])
+    move(own, step)
     atoms.weight[other] += step
     atoms.weight[one] -= step
-    if atoms.weight[one] <= 0.0:
-        atoms.count[N_ATOMS] -= 1
-        last = atoms.count[N_ATOMS]
-        atoms.weight[one] = atoms.weight[last]
-        for j in range(size):
-            members[one, j] = members[last, j]
-    est.about[N_STEPS] += 1.0
+    own.est.about[N_STEPS] += 1.0
+    drop_empty(atoms)
 
 
 @kernel

@@ -95,7 +95,7 @@ def _along(own, step):
 
 
 @inline_kernel
-def _search(own, most):
+def search(own, most):
     """How far to go along `change`, at most `most`. O(K) a try."""
     first, second = _along(own, most)
     if first <= 0.0:
@@ -114,6 +114,33 @@ def _search(own, most):
             return new if new < high else low
         step = new
     return low
+
+
+@kernel
+def move(own, step):
+    """Go so far along `change`, which is 0 after. Changes chances and slopes. O(K)."""
+    est, change = own.est, own.atoms.change
+    for arm in range(change.shape[0]):
+        if change[arm] != 0.0:
+            est.x[arm] = min(max(est.x[arm] + step * change[arm], 0.0), 1.0)
+            est.rest[arm] = max(est.rest[arm] - step * change[arm], 0.0)
+            own.atoms.slope[arm] = slope_at(est, arm, est.x[arm], est.rest[arm])
+            change[arm] = 0.0
+
+
+@kernel
+def drop_empty(atoms):
+    """Atoms without weight go; the last ones take their places. O(atoms + D for each)."""
+    k = 0
+    while k < atoms.count[N_ATOMS]:
+        if atoms.weight[k] > 0.0:
+            k += 1
+            continue
+        atoms.count[N_ATOMS] -= 1
+        last = atoms.count[N_ATOMS]
+        atoms.weight[k] = atoms.weight[last]
+        for j in range(atoms.count[SIZE]):
+            atoms.members[k, j] = atoms.members[last, j]
 
 
 @kernel
@@ -148,26 +175,12 @@ def newton_step(own):
     for k in range(n):
         for j in range(size):
             change[members[k, j]] += way[k]
-    step = _search(own, most)
-    for arm in range(change.shape[0]):
-        if change[arm] != 0.0:
-            est.x[arm] = min(max(est.x[arm] + step * change[arm], 0.0), 1.0)
-            est.rest[arm] = max(est.rest[arm] - step * change[arm], 0.0)
-            atoms.slope[arm] = slope_at(est, arm, est.x[arm], est.rest[arm])
-            change[arm] = 0.0
+    step = search(own, most)
+    move(own, step)
     for k in range(n):
         atoms.weight[k] = max(atoms.weight[k] + step * way[k], 0.0)
     if first >= 0 and step == most:
         atoms.weight[first] = 0.0
-    k = 0
-    while k < atoms.count[N_ATOMS]:
-        if atoms.weight[k] > 0.0:
-            k += 1
-            continue
-        atoms.count[N_ATOMS] -= 1
-        last = atoms.count[N_ATOMS]
-        atoms.weight[k] = atoms.weight[last]
-        for j in range(size):
-            members[k, j] = members[last, j]
+    drop_empty(atoms)
     est.about[N_STEPS] += 1.0
     return step > 0.0

@@ -16,8 +16,8 @@ N_ATOMS, SIZE, CALLS, N_COUNT = range(4)
 class Atoms(NamedTuple):
     """Atom k is the base ``members[k, :count[SIZE]]``, ascending, with weight ``weight[k]``; weights sum to 1.
 
-    `slope`: gradient of the objective by arm, 0 for arms in no atom. `score`: sum of slopes of each atom. `sign`: 0 by
-    arm. The rest, but for `count`, is scratch; `change` and `sign` are 0 before and after every step.
+    `slope`: gradient of the objective by arm, 0 for arms in no atom. `score`: sum of slopes of each atom. The
+    rest, but for `count`, is scratch; `change` is 0 before and after every step.
     """
 
     tolerance: Number
@@ -25,8 +25,6 @@ class Atoms(NamedTuple):
     weight: Floats1
     score: Floats1
     slope: Floats1
-    sign: Ints1
-    moved: Ints1
     answer: Ints1
     change: Floats1
     way: Floats1

@@ -49,8 +49,6 @@ class MixtureWay:
             weight=np.zeros(room),
             score=np.zeros(room),
             slope=np.zeros(n),
-            sign=np.zeros(n, dtype=np.int64),
-            moved=np.zeros(2 * rank, dtype=np.int64),
             answer=np.zeros(rank, dtype=np.int64),
             change=np.zeros(n),
             way=np.zeros(room),
