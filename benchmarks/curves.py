@@ -9,9 +9,25 @@ import click
 
 
 @click.command("curves")
-@click.argument("figure", type=click.Choice(["wang-chen", "zimmert", "jin", "tails", "classes"]))
+@click.argument(
+    "figure",
+    type=click.Choice(
+        [
+            "wang-chen",
+            "zimmert",
+            "zimmert-adversary",
+            "tsuchiya-wide",
+            "tsuchiya-narrow",
+            "jin",
+            "tails",
+            "classes",
+        ]
+    ),
+)
 @click.option(
-    "--repeats", type=click.IntRange(2), help="Instances or repeats.  [default: 10, 50, 20, 400, 50]"
+    "--repeats",
+    type=click.IntRange(2),
+    help="Instances or repeats.  [default: wang-chen 10, jin 20, tails 400, others 50]",
 )
 @click.option("--rounds", type=click.IntRange(10), help="[default: 10000; jin: 7500]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -38,10 +54,13 @@ def command(
     \b
     python -m benchmarks curves wang-chen        Wang and Chen 2018, Figure 1(a)
     python -m benchmarks curves zimmert          Zimmert et al. 2019, Figure 1a
+    python -m benchmarks curves zimmert-adversary        the same, Figure 1b
+    python -m benchmarks curves tsuchiya-wide    Tsuchiya et al. 2023, Figure 1a; tsuchiya-narrow: 1b
     python -m benchmarks curves jin              Jin et al. 2026: spanning trees, 20, 30 and 50 vertices
     python -m benchmarks curves tails            quantiles of the regret of Thompson sampling
     python -m benchmarks curves classes --out docs
     """
+    from benchmarks.both_worlds import FIGURES as BOTH_WORLDS
     from benchmarks.jin import ROUNDS
     from benchmarks.published import CLASSES, FIGURES, HORIZON, POLICIES, class_curves
     from semibandit.checks import one_of
@@ -79,7 +98,7 @@ def command(
             click.echo(table(("policy", f"regret at {rounds:,}", "+- 95 %"), rows, left=1))
             _say(f"written: {out / f'regret-{name}.png'}")
     else:
-        curves, play = FIGURES[figure]
+        curves, play = {**FIGURES, **BOTH_WORLDS}[figure]
         results = play(repeats or (10 if figure == "wang-chen" else 50), rounds, seed, _say)
         kept[figure] = {label: values.tolist() for label, values in results.items()}
         comparable = rounds == HORIZON

@@ -61,6 +61,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("sliding window", "sliding-window-cucb", textbook.SlidingWindow),
     Entry("discounted", "discounted-cucb", textbook.Discounted),
     Entry("FPL", "fpl", textbook.Fpl),
+    Entry("FTRL, hybrid", "ftrl", textbook.Hybrid),
+    Entry("FTRL, LBINFV", "ftrl:regulariser=lbinfv", textbook.Lbinfv),
     Entry("epsilon-greedy", "epsilon-greedy", textbook.EpsilonGreedy),
     Entry("greedy", "greedy", textbook.Greedy),
     Entry("random", "random", textbook.Random),

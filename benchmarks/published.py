@@ -50,6 +50,9 @@ WANG_CHEN: tuple[Curve, ...] = (
 ZIMMERT: tuple[Curve, ...] = (
     Curve("CUCB", "cucb", 325.0, 343.0),
     Curve("CTS", "cts", 100.0, 108.0),
+    Curve("FTRL, HYBRID", "ftrl", 323.0),
+    Curve("FTRL, EXP2", "ftrl:regulariser=exp2", 396.0),
+    Curve("FTRL, log-barrier", "ftrl:regulariser=log-barrier", 248.0),
 )
 
 

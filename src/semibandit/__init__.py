@@ -25,6 +25,7 @@ _EXPORTS: dict[str, str] = {
     "InnerProductBase": "semibandit.paper",
     "Policy": "semibandit.policies",
     "Environment": "semibandit.environments",
+    "Adversary": "semibandit.environments",
     "Bernoulli": "semibandit.environments",
     "Beta": "semibandit.environments",
     "Gaussian": "semibandit.environments",
@@ -70,9 +71,11 @@ __all__ = [
     "CUCB",
     "ESCB",
     "FPL",
+    "FTRL",
     "KLOSM",
     "MAUB",
     "OSSB",
+    "Adversary",
     "ArmError",
     "Bernoulli",
     "Beta",
@@ -159,6 +162,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from semibandit.catalog import Catalog
     from semibandit.environments import (
+        Adversary,
         Bernoulli,
         Beta,
         Correlated,
@@ -193,6 +197,7 @@ if TYPE_CHECKING:
         CUCB,
         ESCB,
         FPL,
+        FTRL,
         KLOSM,
         MAUB,
         OSSB,

@@ -42,10 +42,9 @@ def test_order_of_wang_and_chens_policies_in_a_short_run():
 
 
 def test_zimmerts_regrets_in_a_short_run():
-    found = zimmert(repeats=3, rounds=10_000, seed=2)
+    found = zimmert(repeats=4, rounds=10_000, seed=2)
     for curve in ZIMMERT:
-        assert curve.reference is not None
-        assert near(found[curve.label], curve.reference, 0.15), curve
+        assert near(found[curve.label], curve.reference or curve.published, 0.15), curve
 
 
 @pytest.mark.slow
@@ -63,8 +62,7 @@ def test_wang_and_chens_figure(capsys):
 def test_zimmerts_figure():
     found = zimmert(repeats=50, rounds=10_000, seed=0)
     for curve in ZIMMERT:
-        assert curve.reference is not None
-        assert near(found[curve.label], curve.reference, 0.1), curve
+        assert near(found[curve.label], curve.reference or curve.published, 0.1), curve
 
 
 def test_the_instance_of_jin_and_others():

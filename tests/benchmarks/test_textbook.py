@@ -74,7 +74,18 @@ def test_one_seed_decides_as_ours_at_the_same_z(label: str) -> None:
 
 @pytest.mark.parametrize(
     "label",
-    ["CTS", "CTS, Gaussian", "CTS, boosted", "FPL", "epsilon-greedy", "random", "scaled", "CombLinTS"],
+    [
+        "CTS",
+        "CTS, Gaussian",
+        "CTS, boosted",
+        "FPL",
+        "FTRL, hybrid",
+        "FTRL, LBINFV",
+        "epsilon-greedy",
+        "random",
+        "scaled",
+        "CombLinTS",
+    ],
 )
 def test_they_lose_what_we_lose(label: str) -> None:
     lost = []

@@ -149,7 +149,13 @@ def _identification_lesson(matroid: Any) -> Lesson:
 #: Policies by which the engines of every class of matroids are met. The kernels of others are the same for all classes,
 #: but for those that draw random bases by pools, by an engine, or in Python.
 _BY_CLASS = ("cucb", "faster-cucb", "cts")
-_ONCE_MORE = (("laminar", "random"), ("laminar", "epsilon-greedy"), ("linear", "random"), ("linear", "fpl"))
+_ONCE_MORE = (
+    ("laminar", "random"),
+    ("laminar", "epsilon-greedy"),
+    ("linear", "random"),
+    ("linear", "fpl"),
+    ("graphic", "ftrl"),
+)
 
 
 def lessons() -> Iterator[tuple[str, Lesson]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from semibandit.environments.codec import ROWS
 
 __all__ = [
+    "Adversary",
     "Bernoulli",
     "Beta",
     "Correlated",
@@ -43,6 +44,7 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from semibandit.environments.adversary import Adversary
     from semibandit.environments.base import Environment, EnvironmentState
     from semibandit.environments.bernoulli import Bernoulli
     from semibandit.environments.beta import Beta

@@ -80,6 +80,7 @@ ROWS: dict[str, Row] = {
     "contexts": Row(
         "linear_rewards", "LinearContexts", {"theta": None, "width": None}, observed="rows", drawn=False
     ),
+    "adversary": Row("adversary", "Adversary", {"growth": 1.61051}, drawn=False),
     "table": Row("table", "Table", observed="observations", drawn=False),
     "trace": Row("trace", "Trace", choices={"order": ORDERS}, observed="rewards", drawn=False),
 }

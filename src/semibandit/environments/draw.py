@@ -16,13 +16,15 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.random import mix64
 
-BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED, HEAVY_TAILED = range(7)
+BERNOULLI, BETA, GAUSSIAN, UNIFORM_NOISE, TABLE, CORRELATED, HEAVY_TAILED, ALTERNATING = range(8)
 
 # Every environment hands over scalars of this length, so that all of them share one compiled signature.
 N_SCALARS = 4
 LOW, HIGH, SHARED, OWN = 0, 1, 2, 3
 # Of HEAVY_TAILED: the chance of an outlier, and the exponent of its tail.
 CHANCE, EXPONENT = 2, 3
+# Of ALTERNATING: the logarithm of the factor by which phases grow.
+LOG_GROWTH = 2
 
 # Odd 64-bit multipliers. They spread small counters over all bits before mixing. All constants are uint64 on
 # purpose: numba turns uint64 combined with int64 into float64, which would lose the low bits.
@@ -189,6 +191,13 @@ def _correlated_reward(
 
 
 @kernel
+def phase_of(t: int, log_growth: float) -> Any:
+    """The phase that round t, from 1 on, is in: phase n begins with the round growth^n, rounded up. O(1)."""
+    # A hair more, so that rounding does not put the first round of a phase into the one before.
+    return np.int64(math.log(float(t)) / log_growth + 1e-12)
+
+
+@kernel
 def draw_many(
     kind: int,
     seed: np.uint64,
@@ -207,7 +216,8 @@ def draw_many(
     last two for CORRELATED only). params: BERNOULLI one probability per arm; BETA pairs (a, b); GAUSSIAN
     pairs (location, sigma); UNIFORM_NOISE and CORRELATED pairs (mean, half width). TABLE draws from
     values[offsets[arm]:offsets[arm + 1]]. HEAVY_TAILED: scalars chance and exponent of outliers, params the logarithm
-    of the median, sigma, where outliers start, and nothing. Only CORRELATED looks at `t`.
+    of the median, sigma, where outliers start, and nothing. ALTERNATING: scalar growth of phases, params the
+    probabilities in even and in odd phases. Only CORRELATED and ALTERNATING look at `t`.
 
     Changes `pulls` (only at `arms`; an arm named twice is pulled twice) and `out` in place. One loop a kind: a
     choice between the kinds for every arm takes several times what drawing does.
@@ -259,6 +269,13 @@ def draw_many(
             out[i] = _heavy_reward(
                 seed, low, high, chance, exponent, params[p], params[p + 1], params[p + 2], arm, n
             )
+    elif kind == ALTERNATING:
+        odd = phase_of(t, scalars[LOG_GROWTH]) % 2
+        for i in range(arms.size):
+            arm = arms[i]
+            n = pulls[arm]
+            pulls[arm] = n + 1
+            out[i] = _bernoulli_reward(seed, low, high, params[2 * arm + odd], arm, n)
     else:
         for i in range(arms.size):
             arm = arms[i]

@@ -7,6 +7,7 @@ from semibandit.policies.baselines import EpsilonGreedy, Greedy, Random
 from semibandit.policies.catalogue import register
 from semibandit.policies.files import load
 from semibandit.policies.fpl import FPL
+from semibandit.policies.ftrl.policy import FTRL
 from semibandit.policies.identification.clucb import CLUCB, IdentificationResult, identify
 from semibandit.policies.index.cucb import CUCB
 from semibandit.policies.index.discounted import DiscountedCUCB
@@ -28,6 +29,7 @@ __all__ = [
     "CUCB",
     "ESCB",
     "FPL",
+    "FTRL",
     "KLOSM",
     "MAUB",
     "OSSB",

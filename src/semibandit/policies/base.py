@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, overload
@@ -248,7 +249,19 @@ class Policy(Growing, ABC):
         scores = self._scores(arms)
         account = self._account(arms, scores)
         self._wait(arms, 1)
-        return Decision(self._decisions.add(arms.copy()), arms, scores, account, self.objective)
+        number = self._decisions.add(arms.copy())
+        self._noted(number, arms)
+        return Decision(number, arms, scores, account, self.objective)
+
+    def _noted(self, number: int, arms: IntArray) -> None:
+        """Decision `number` plays `arms`, just selected: the moment to keep what its feedback will need."""
+
+    def _recalled(self, number: int) -> AbstractContextManager[None]:
+        """While this is open, feedback is that of decision `number`."""
+        return nullcontext()
+
+    def _settled(self, number: int) -> None:
+        """Of decision `number` nothing more will be heard."""
 
     def _account(self, arms: IntArray, scores: FloatArray) -> Account | Tell:
         """What is known of these arms, for `Decision.ranked`; or a function that keeps it and tells when asked."""
@@ -265,14 +278,17 @@ class Policy(Growing, ABC):
         ids = played if arms is None else as_arms(arms, self.n_arms)
         if arms is not None and not np.isin(ids, played).all():
             raise ArmError(f"decision {number} did not play all of the arms {ids.tolist()}")
-        self.update(ids, rewards)
+        with self._recalled(number):
+            self.update(ids, rewards)
         self._decisions.settle(number)
+        self._settled(number)
         self._wait(played, -1)
 
     def drop(self, decision: Decision | int) -> None:
         """The feedback of a decision is lost: it waits no longer, and nothing is learnt. O(D)."""
         number, played = self._decisions.arms_of(decision)
         self._decisions.settle(number)
+        self._settled(number)
         self._wait(played, -1)
 
     @property

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import math
+from contextlib import AbstractContextManager
 from inspect import ismethod
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -182,6 +183,15 @@ class CostPolicy(Policy):
 
     def _wait_again(self, arms: IntArray) -> None:
         self.inner._wait_again(arms)
+
+    def _noted(self, number: int, arms: IntArray) -> None:
+        self.inner._noted(number, arms)
+
+    def _recalled(self, number: int) -> AbstractContextManager[None]:
+        return self.inner._recalled(number)
+
+    def _settled(self, number: int) -> None:
+        self.inner._settled(number)
 
     def _scores(self, arms: IntArray) -> FloatArray:
         return np.asarray(mirror_at(self.reward_range) - self.inner._scores(arms))
