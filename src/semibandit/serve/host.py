@@ -1,0 +1,452 @@
+"""Several named policies and one order of events: the state of the service, without clock, disk or network.
+
+The host is deterministic. Each method that changes something takes the time as an argument, does all its checks first,
+then changes the state and returns the event to be logged with the answer; `apply` takes such an event from the log and
+does the same again. So a host that was fed the log equals the one that wrote it, bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from semibandit.arms import IntArray
+from semibandit.errors import ArmError, ParameterError, SemibanditError
+from semibandit.serve.events import (
+    VERSION,
+    AnyEvent,
+    Created,
+    Deleted,
+    Inserted,
+    Opened,
+    Removed,
+    Rewarded,
+    Selected,
+    Updated,
+    pack_arms,
+    pack_numbers,
+    unpack_numbers,
+)
+from semibandit.serve.keys import Known, digest_of
+from semibandit.serve.refusals import Refusal, ReplayError, bad, no_decision, no_policy, too_late
+from semibandit.serve.seats import Seat, as_values, blame, make_seat
+from semibandit.serve.specs import PolicySpec, build, check_spec
+
+#: Openings of the log that are remembered; decisions of earlier ones are unknown.
+_OPENINGS = 1000
+
+
+class Made(msgspec.Struct, gc=False):
+    """Decisions: the id of each, its arms as clients call them, and its round."""
+
+    decision: str
+    arms: list[Any]
+    round: int
+
+
+class Learnt(msgspec.Struct, gc=False):
+    """What became of rewards: counted now, counted before, too late for a label that is gone; arms that still wait."""
+
+    counted: int
+    duplicates: int
+    dropped: int
+    waiting: int
+
+
+class Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What one request, and all policies together, may ask for."""
+
+    #: Policies at once.
+    policies: int = 100
+    #: Arms of a policy.
+    arms: int = 10_000_000
+    #: Arms named in one request, and decisions made by one.
+    arms_per_request: int = 10_000
+    decisions_per_request: int = 1_000
+    #: Operations in one batch.
+    batch: int = 1_000
+    #: Bytes of a request's body.
+    body: int = 4_000_000
+
+
+class Host:
+    """The policies and all that belongs to them. `position`: events applied; `time`: that of the last one."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.seats: dict[str, Seat] = {}
+        self.position = 0
+        self.time = 0
+        self.serial = 0
+        self._openings: list[tuple[str, dict[int, int]]] = []
+        self.tag = ""
+
+    def seat(self, name: str) -> Seat:
+        """The seat of a policy, or a 404."""
+        seat = self.seats.get(name)
+        if seat is None:
+            raise no_policy(name)
+        return seat
+
+    def _advance(self, at: int) -> None:
+        self.position += 1
+        if at > self.time:
+            self.time = at
+
+    def now(self, at: int) -> int:
+        """The time of an event that comes at `at`: never before that of the last one."""
+        return at if at > self.time else self.time
+
+    # -- ids of decisions --------------------------------------------------------------------------------
+
+    def id_of(self, seat: Seat, number: int) -> str:
+        """What clients call a decision that is made now."""
+        return f"{self.tag}-{seat.serial}-{number}"
+
+    def number_of(self, seat: Seat, decision: str, now: int) -> int:
+        """The number of a kept decision, or a `Refusal`.
+
+        An id names the opening of the log in which it was made. One that was made after the state was copied away, and
+        then lost with it, is unknown therefore, and is not taken for another decision of the same number.
+        """
+        ledger = seat.ledger
+        tag, serial, number = _parts(decision)
+        if serial != seat.serial or not 0 <= number < ledger.next or not self._was_made(tag, serial, number):
+            raise no_decision(decision, seat.name)
+        if number < ledger.oldest or ledger.is_late(number, now):
+            raise too_late(decision)
+        return number
+
+    def _was_made(self, tag: str, serial: int, number: int) -> bool:
+        """Whether the decisions with this tag, of this policy, have this number among them."""
+        if tag == self.tag:
+            return number >= self._openings[-1][1].get(serial, 0)
+        end: int | None = None
+        for name, first in reversed(self._openings):
+            if name == tag:
+                return end is not None and first.get(serial, 0) <= number < end
+            end = first.get(serial)
+            if end is None:  # the policy is younger than this opening
+                return False
+        return False
+
+    # -- what changes the state --------------------------------------------------------------------------
+
+    def open(self, at: int, tag: str) -> Opened:
+        """A server takes over."""
+        at = self.now(at)
+        self._openings.append((tag, {seat.serial: seat.ledger.next for seat in self.seats.values()}))
+        del self._openings[:-_OPENINGS]
+        self.tag = tag
+        self._advance(at)
+        return Opened(at, tag)
+
+    def create(self, at: int, name: str, spec: PolicySpec) -> Created:
+        """A new policy. O(K)."""
+        at = self.now(at)
+        check_name(name)
+        if name in self.seats:
+            raise Refusal(409, "exists", f"policy {name!r} is there already", field="name", value=name)
+        if len(self.seats) >= self.limits.policies:
+            raise Refusal(409, "too_many_policies", f"at most {self.limits.policies} policies are served")
+        check_spec(spec, self.limits.arms)
+        seat = make_seat(name, self.serial, spec, build(spec))
+        if seat.policy.n_arms > self.limits.arms:
+            told = f"{seat.policy.n_arms} arms: at most {self.limits.arms} are served"
+            raise Refusal(413, "too_many_arms", told, field="arms", value=seat.policy.n_arms)
+        self._seat_in(seat)
+        self._advance(at)
+        return Created(at, name, msgspec.Raw(msgspec.msgpack.encode(spec)))
+
+    def _seat_in(self, seat: Seat) -> None:
+        self.seats[seat.name] = seat
+        self.serial = seat.serial + 1
+
+    def remove(self, at: int, name: str) -> Removed:
+        """A policy goes, and all that waited for it."""
+        at = self.now(at)
+        self.seat(name)
+        del self.seats[name]
+        self._advance(at)
+        return Removed(at, name)
+
+    def select(
+        self,
+        at: int,
+        name: str,
+        exclude: list[Any] | None = None,
+        among: list[Any] | None = None,
+        count: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Selected | None, list[Made]]:
+        """New decisions; or, for a key that was served before, the same ones again (and no event)."""
+        at = self.now(at)
+        seat = self.seats.get(name)
+        if seat is None:
+            raise no_policy(name)
+        limits = self.limits
+        n = 1 if count is None else count
+        if not 1 <= n <= limits.decisions_per_request:
+            told = f"count = {n} must be in 1 .. {limits.decisions_per_request}"
+            raise bad("count", n, told)
+        if exclude is not None:
+            self._few(exclude, "exclude")
+        if among is not None:
+            self._few(among, "among")
+        seat.tick(at)
+        if key is not None:
+            known = self._known(seat, key, digest_of("select", exclude, among, n))
+            if known is not None:
+                return None, self._again(seat, known)
+        first, made = self._select(at, seat, exclude, among, n, key)
+        event = Selected(at, name, b"", [], exclude, among, key)
+        if n == 1:
+            arms = made[0]
+            event.arms = pack_arms(arms)
+        else:
+            arms = np.concatenate(made)
+            event.arms = pack_arms(arms)
+            event.sizes = [len(one) for one in made]
+        chances = seat.chances(arms) if exclude is None and among is None else None
+        if chances is not None:
+            event.chances = pack_numbers(chances)
+        start, t = f"{self.tag}-{seat.serial}-", seat.policy.t - n + 1
+        if not seat.labelled:
+            return event, [Made(f"{start}{first + i}", one.tolist(), t + i) for i, one in enumerate(made)]
+        names = seat.names_of
+        return event, [
+            Made(f"{start}{first + i}", names(first + i, one), t + i) for i, one in enumerate(made)
+        ]
+
+    def _select(
+        self, at: int, seat: Seat, exclude: Any, among: Any, count: int, key: str | None
+    ) -> tuple[int, list[IntArray]]:
+        try:
+            first, made = seat.decide(exclude, among, count, at)
+        except (ArmError, ParameterError) as error:
+            raise bad("among" if among is not None else "exclude", None, str(error)) from None
+        if key is not None:
+            digest = digest_of("select", exclude, among, count)
+            seat.keys.add(key, Known(at, digest, first, count, seat.policy.t - count + 1))
+        self._advance(at)
+        return first, made
+
+    def _again(self, seat: Seat, known: Known) -> list[Made]:
+        """The answer that a request got when it came first."""
+        made = []
+        for i in range(known.count):
+            number = known.first + i
+            if number < seat.ledger.oldest:
+                raise too_late(self._old_id(seat, number))
+            names = seat.names_of(number, seat.ledger.arms_of(number))
+            made.append(Made(self._old_id(seat, number), names, known.round + i))
+        return made
+
+    def _old_id(self, seat: Seat, number: int) -> str:
+        """What clients call a decision, perhaps of an earlier opening."""
+        for tag, first in reversed(self._openings):
+            if number >= first.get(seat.serial, 0):
+                return f"{tag}-{seat.serial}-{number}"
+        return self.id_of(seat, number)
+
+    def reward(
+        self, at: int, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
+    ) -> tuple[Rewarded | None, Learnt]:
+        """Rewards of a decision; no event if all of them were told before."""
+        at = self.now(at)
+        seat = self.seats.get(name)
+        if seat is None:
+            raise no_policy(name)
+        number = self.number_of(seat, decision, at)
+        ledger = seat.ledger
+        if arms is None:
+            places, n = None, len(ledger.arms_of(number))
+        else:
+            places = seat.places(number, arms)
+            n = len(places)
+        values = as_values(rewards, n)
+        fresh, duplicates = seat.sort_out(number, places)
+        if duplicates:
+            where = list(range(n)) if places is None else places
+            assert fresh is not None
+            kept = {place: i for i, place in enumerate(where)}
+            positions = [kept[place] for place in fresh]
+            seat.check_values(values)
+            values = values[positions]
+        if fresh is not None and not fresh and n:
+            return None, Learnt(0, duplicates, 0, ledger.left_of(number))
+        seat.tick(at)
+        counted, dropped = self._reward(at, seat, number, fresh, values)
+        packed = b"" if fresh is None else np.array(fresh, dtype="<u4").tobytes()
+        event = Rewarded(at, name, number, pack_numbers(values), packed)
+        return event, Learnt(counted, duplicates, dropped, ledger.left_of(number))
+
+    def _reward(
+        self, at: int, seat: Seat, number: int, places: list[int] | None, values: Any
+    ) -> tuple[int, int]:
+        try:
+            done = seat.learn(number, places, values)
+        except SemibanditError as error:
+            raise blame(error, values, list(range(len(values)))) from None
+        self._advance(at)
+        return done
+
+    def update(
+        self, at: int, name: str, key: str, arms: list[Any], rewards: list[Any]
+    ) -> tuple[Updated | None, Learnt]:
+        """Rewards without a decision; no event if the key was served before."""
+        at = self.now(at)
+        seat = self.seat(name)
+        self._few(arms, "arms")
+        values = as_values(rewards, len(arms))
+        seat.tick(at)
+        if self._known(seat, key, digest_of("update", arms, values.tobytes())) is not None:
+            return None, Learnt(0, len(arms), 0, 0)
+        dropped = self._update(at, seat, key, arms, values)
+        event = Updated(at, name, key, arms, pack_numbers(values))
+        return event, Learnt(len(arms) - dropped, 0, dropped, 0)
+
+    def _update(self, at: int, seat: Seat, key: str, arms: list[Any], values: Any) -> int:
+        try:
+            dropped = seat.update(arms, values)
+        except Refusal:
+            raise
+        except SemibanditError as error:
+            raise blame(error, values, list(range(len(values)))) from None
+        seat.keys.add(key, Known(at, digest_of("update", arms, values.tobytes()), 0, 0, 0))
+        self._advance(at)
+        return dropped
+
+    def delete(self, at: int, name: str, arms: list[Any]) -> Deleted:
+        """Arms, or labels, go."""
+        at = self.now(at)
+        self._few(arms, "arms")
+        self._arms(at, self.seat(name), arms, None)
+        return Deleted(at, name, arms)
+
+    def insert(self, at: int, name: str, arms: list[Any], attributes: list[Any] | None = None) -> Inserted:
+        """Arms are back, or labels are new."""
+        at = self.now(at)
+        self._few(arms, "arms")
+        self._arms(at, self.seat(name), arms, attributes or [])
+        return Inserted(at, name, arms, attributes or [])
+
+    def _arms(self, at: int, seat: Seat, arms: list[Any], attributes: list[Any] | None) -> None:
+        seat.tick(at)
+        try:
+            if attributes is None:
+                seat.delete(arms)
+            else:
+                seat.insert(arms, attributes)
+        except Refusal:
+            raise
+        except ArmError as error:
+            raise Refusal(409, "present", str(error), field="arms", value=arms) from None
+        except SemibanditError as error:
+            raise bad("arms", arms, str(error)) from None
+        self._advance(at)
+
+    def _known(self, seat: Seat, key: str, digest: int) -> Known | None:
+        if not 1 <= len(key) <= 200:
+            raise bad("key", key, "key must have 1 to 200 characters")
+        return seat.keys.find(key, digest)
+
+    def _few(self, arms: list[Any], field: str) -> None:
+        if len(arms) > self.limits.arms_per_request:
+            told = f"{field} names {len(arms)} arms: at most {self.limits.arms_per_request} per request"
+            raise Refusal(413, "too_many_arms", told, field=field, value=len(arms))
+
+    # -- the log -----------------------------------------------------------------------------------------
+
+    def apply(self, event: AnyEvent) -> None:
+        """Do what an event of the log says; a `ReplayError` if it does not lead where it led before."""
+        try:
+            self._apply(event)
+        except Refusal as error:
+            raise ReplayError(
+                f"event {self.position + 1} of the log ({type(event).__name__}) is refused now: {error.message}"
+            ) from None
+
+    def _apply(self, event: AnyEvent) -> None:
+        at = event.at
+        if type(event) is Selected:
+            seat = self.seat(event.policy)
+            seat.tick(at)
+            n = len(event.sizes) or 1
+            _, made = self._select(at, seat, event.exclude, event.among, n, event.key)
+            answered = pack_arms(made[0] if n == 1 else np.concatenate(made))
+            if answered != event.arms:
+                raise ReplayError(
+                    f"event {self.position} of the log: policy {event.policy!r} chose other arms than when the log was "
+                    "written. The log is from another version of semibandit, or damaged"
+                )
+        elif type(event) is Rewarded:
+            seat = self.seat(event.policy)
+            seat.tick(at)
+            if not seat.ledger.oldest <= event.number < seat.ledger.next:
+                raise ReplayError(f"event {self.position + 1}: decision {event.number} is not kept")
+            places = np.frombuffer(event.places, dtype="<u4").tolist() if event.places else None
+            self._reward(at, seat, event.number, places, unpack_numbers(event.rewards))
+        elif type(event) is Updated:
+            seat = self.seat(event.policy)
+            seat.tick(at)
+            self._update(at, seat, event.key, event.arms, unpack_numbers(event.rewards))
+        elif type(event) is Deleted:
+            self._arms(at, self.seat(event.policy), event.arms, None)
+        elif type(event) is Inserted:
+            self._arms(at, self.seat(event.policy), event.arms, event.attributes)
+        elif type(event) is Opened:
+            if event.version > VERSION:
+                raise ReplayError(f"the log has events of version {event.version}: this semibandit is too old")
+            self.open(at, event.tag)
+        elif type(event) is Created:
+            spec = msgspec.msgpack.decode(event.spec, type=PolicySpec)
+            self._seat_in(make_seat(event.policy, self.serial, spec, build(spec)))
+            self._advance(at)
+        else:
+            self.remove(at, event.policy)
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All but the policies themselves, as MessagePack can hold it."""
+        return {
+            "position": self.position,
+            "time": self.time,
+            "serial": self.serial,
+            "openings": [[tag, list(first.items())] for tag, first in self._openings],
+            "seats": [{**seat.state(), "spec": seat.spec} for seat in self.seats.values()],
+        }
+
+    def restore(self, state: dict[str, Any], load: Any) -> None:
+        """Take over a state; ``load(i, catalog)`` gives the i-th policy (or catalog)."""
+        self.position, self.time, self.serial = state["position"], state["time"], state["serial"]
+        self._openings = [(tag, dict(first)) for tag, first in state["openings"]]
+        self.tag = self._openings[-1][0] if self._openings else ""
+        for i, told in enumerate(state["seats"]):
+            spec = msgspec.convert(told["spec"], PolicySpec)
+            seat = make_seat(told["name"], told["serial"], spec, load(i, spec.catalog is not None))
+            seat.restore(told)
+            self.seats[seat.name] = seat
+
+
+_LETTERS = set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+def check_name(name: str) -> None:
+    """A 422 unless `name` can be one of a policy: it stands in addresses and in labels of metrics."""
+    if not 1 <= len(name) <= 64 or not set(name) <= _LETTERS or not name[0].isalnum():
+        told = f"name = {name!r}: 1 to 64 of a-z, 0-9, '-', '_' and '.', a letter or digit first"
+        raise bad("name", name, told)
+
+
+def _parts(decision: str) -> tuple[str, int, int]:
+    """Tag, serial and number of an id; numbers that no decision has if it is none."""
+    parts = decision.split("-")
+    if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal() and len(decision) < 60:
+        if parts[1].isascii() and parts[2].isascii():
+            return parts[0], int(parts[1]), int(parts[2])
+    return "", -1, -1
+
