@@ -34,6 +34,8 @@ ROOMS = [
     "report",
     "bench",
     "testing",
+    "serve",
+    "client",
     "cli",
     "__main__",
 ]

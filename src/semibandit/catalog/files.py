@@ -1,8 +1,8 @@
 """A catalog in a file: labels, types, metadata and the policy, in the format of `semibandit.policies.files`.
 
 The JSON text holds the kind of arms, the labels, those of decisions that wait, and the metadata; the arrays are the
-type of each arm, the arms of labels and of decisions, those that no label has in the order in which new labels get them,
-and the file of the policy itself, byte by byte.
+type of each arm, the arms of labels and of decisions, those that no label has in the order in which new labels get
+them, and the file of the policy itself, byte by byte.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class Plan(NamedTuple):
 class Ids:
     """Labels and their arms. A label whose type has no arm in reserve waits for the next `plan`.
 
-    `free[i]` holds the arms of type i that no label has; the last one is given next. `adopt` makes a plan come true; whoever calls
-    it has told the policy before.
+    `free[i]` holds the arms of type i that no label has; the last one is given next. `adopt` makes a plan come true;
+    whoever calls it has told the policy before.
     """
 
     def __init__(self, kind: Kind, capacity: int) -> None:
@@ -140,7 +140,7 @@ class Ids:
         self.adopt(Plan(types, type_of, id_of))
 
     def order_free(self, arms: list[int]) -> None:
-        """Hand out the arms that no label has in this order, last first; a `ValueError` if these are other ones. O(K)."""
+        """Hand out the arms that no label has in this order, last first; a `ValueError` if they are others. O(K)."""
         if sorted(arms) != sorted(arm for some in self.free for arm in some):
             raise ValueError("the arms without a label make no sense")
         self.free = [[] for _ in self.types]

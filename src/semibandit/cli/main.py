@@ -20,6 +20,7 @@ _COMMANDS = {
     "policies": "policies",
     "datasets": "datasets",
     "replay": "replay",
+    "serve": "serve",
     "info": "info",
     "warmup": "warmup",
 }

@@ -1,7 +1,8 @@
 """The service's own time: it never goes back, and a clock that is set while the service runs does not touch it.
 
-Time to live is counted in it, and it stands in every event, so replay does not ask what time it is now. Within a process
-it follows the monotonic clock; at a start it begins at the machine's date, or at the last event's time if that is later.
+Time to live is counted in it, and it stands in every event, so replay does not ask what time it is now. Within a
+process it follows the monotonic clock; at a start it begins at the machine's date, or at the last event's time if that
+is later.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ Waiter = asyncio.Future[None]
 class Committer:
     """Writes groups of events to `store`, from the one that follows number `position`.
 
-    `failed`: called in the event loop, once, with the error, when a group could not be written. `written`: called in the
-    event loop after each group with its events, the seconds it took, and its number of bytes.
+    `failed`: called in the event loop, once, with the error, when a group could not be written. `written`: called in
+    the event loop after each group with its events, the seconds it took, and its number of bytes.
     """
 
     def __init__(

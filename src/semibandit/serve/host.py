@@ -236,7 +236,7 @@ class Host:
     def _again(self, seat: Seat, known: Known) -> list[Made]:
         """The answer that a request got when it came first."""
         made = []
-        for i in range(known.count):
+        for i in range(known.made):
             number = known.first + i
             if number < seat.ledger.oldest:
                 raise too_late(self._old_id(seat, number))
@@ -399,13 +399,15 @@ class Host:
             self._arms(at, self.seat(event.policy), event.arms, event.attributes)
         elif type(event) is Opened:
             if event.version > VERSION:
-                raise ReplayError(f"the log has events of version {event.version}: this semibandit is too old")
+                raise ReplayError(
+                    f"the log has events of version {event.version}: this semibandit is too old"
+                )
             self.open(at, event.tag)
         elif type(event) is Created:
             spec = msgspec.msgpack.decode(event.spec, type=PolicySpec)
             self._seat_in(make_seat(event.policy, self.serial, spec, build(spec)))
             self._advance(at)
-        else:
+        elif type(event) is Removed:
             self.remove(at, event.policy)
 
     # -- files -------------------------------------------------------------------------------------------
@@ -449,4 +451,3 @@ def _parts(decision: str) -> tuple[str, int, int]:
         if parts[1].isascii() and parts[2].isascii():
             return parts[0], int(parts[1]), int(parts[2])
     return "", -1, -1
-

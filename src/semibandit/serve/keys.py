@@ -15,7 +15,7 @@ class Known(NamedTuple):
     at: int
     digest: int
     first: int
-    count: int
+    made: int
     round: int
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ class Ledger:
         """The oldest decision leaves: its number and those of its arms that waited. O(D)."""
         number = self.oldest
         slot = number & self._mask
-        start, size = self._start[slot], self._size[slot]
+        size = self._size[slot]
         waited = self.waiting_of(number)
         self.oldest += 1
         self.kept_arms -= size
@@ -273,7 +274,7 @@ class Ledger:
         assert (self.pending, self.kept_arms) == (pending, arms)
         assert len(self) <= self._mask + 1
         full = sorted(span for span in spans if span[0] < span[1])
-        assert all(a[1] <= b[0] for a, b in zip(full, full[1:], strict=False)), "no two share a place"
+        assert all(a[1] <= b[0] for a, b in pairwise(full)), "no two share a place"
 
 
 def _zeros(n: int) -> array[int]:

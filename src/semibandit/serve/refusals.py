@@ -17,6 +17,8 @@ class Refusal(SemibanditError):
         self, status: int, code: str, message: str, *, field: str | None = None, value: Any = None
     ) -> None:
         super().__init__(message)
+        #: What is known of the request, where it was refused before anything else was.
+        self.door: Any = None
         self.status, self.code, self.message, self.field, self.value = status, code, message, field, value
 
 

@@ -1,8 +1,8 @@
 """One policy of the service: its decisions, what they wait for, and what it learns.
 
-A seat does what an event says and answers; whatever it refuses, it refuses before anything is changed. `Seat` knows arms
-by number, `LabelledSeat` by the labels of a `Catalog`. Plays that wait count in the policy's confidence width (see
-`policies.decisions`), arm by arm, until their reward comes or the decision is past its time.
+A seat does what an event says and answers; whatever it refuses, it refuses before anything is changed. `Seat` knows
+arms by number, `LabelledSeat` by the labels of a `Catalog`. Plays that wait count in the policy's confidence width
+(see `policies.decisions`), arm by arm, until their reward comes or the decision is past its time.
 """
 
 from __future__ import annotations
@@ -417,9 +417,7 @@ def _places(played: list[Any], arms: list[Any]) -> list[int]:
         at = place.pop(arm, None) if _is_label(arm) and not isinstance(arm, bool) else None
         if at is None:
             again = _is_label(arm) and arm in played
-            told = f"arms[{i}] = {arm!r} is " + (
-                "named twice" if again else "not an arm of this decision"
-            )
+            told = f"arms[{i}] = {arm!r} is " + ("named twice" if again else "not an arm of this decision")
             raise bad(f"arms[{i}]", arm, told)
         found.append(at)
     return found

@@ -1,11 +1,11 @@
 """The service while it runs: host, log, clock and snapshots, held together for requests that come at any time.
 
-Everything that touches the host runs in one event loop, between two awaits, so requests are served in one order, and that
-order is the log's. An answer waits until its event, and all before it, are on disk.
+Everything that touches the host runs in one event loop, between two awaits, so requests are served in one order, and
+that order is the log's. An answer waits until its event, and all before it, are on disk.
 
-If the log cannot be written, the host is ahead of it. Nobody who waited gets an answer but "try again" (503); the host is
-thrown away and made anew from the newest snapshot and what the log really holds, and requests are refused until that is
-done and the log can be written again.
+If the log cannot be written, the host is ahead of it. Nobody who waited gets an answer but "try again" (503); the host
+is thrown away and made anew from the newest snapshot and what the log really holds, and requests are refused until
+that is done and the log can be written again.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ class Service:
             replayed = self._replay(host)
         except StoreError as error:
             if found is None and self.store.first() > 1:
-                raise StoreError(f"{error}; and there is no whole snapshot to begin with", lasting=True) from None
+                raise StoreError(
+                    f"{error}; and there is no whole snapshot to begin with", lasting=True
+                ) from None
             raise
         return host, Started(found, replayed, time.perf_counter() - began)
 
@@ -224,7 +226,12 @@ class Service:
         return Refusal(503, "unavailable", "the request broke the state, which is made anew from the log")
 
     def select(
-        self, name: str, exclude: Any = None, among: Any = None, count: int | None = None, key: str | None = None
+        self,
+        name: str,
+        exclude: Any = None,
+        among: Any = None,
+        count: int | None = None,
+        key: str | None = None,
     ) -> tuple[list[Made], Waiter | None]:
         """`Host.select`."""
         host = self._ready()
@@ -386,12 +393,12 @@ class Service:
 
     def _sample(self, rates: list[float], p50: float | None, p99: float | None) -> Sample:
         policies = {
-            name: PolicySample(
-                seat.ledger.next, seat.rewards, seat.total, seat.ledger.pending, seat.expired
-            )
+            name: PolicySample(seat.ledger.next, seat.rewards, seat.total, seat.ledger.pending, seat.expired)
             for name, seat in self.host.seats.items()
         }
-        return Sample(time.time(), *rates, p50, p99, self.lag, self.snapshot_age, policies)
+        return Sample(
+            time.time(), rates[0], rates[1], rates[2], p50, p99, self.lag, self.snapshot_age, policies
+        )
 
     @property
     def snapshot_age(self) -> float | None:

@@ -1,9 +1,9 @@
 """Whole states of the service in a folder: what a restart begins with, before it replays the rest of the log.
 
 A snapshot is a folder named after the number of events it covers. It holds a file per policy, as `Policy.save` and
-`Catalog.save` write them (``semibandit.load`` reads them too), ``host.msgpack`` with the rest, and ``MANIFEST.json`` with a
-digest of each. It is written under another name, synced, and renamed: a snapshot with its name is whole, unless the disk
-damaged it, which the digests tell. The newest whole one is taken.
+`Catalog.save` write them (``semibandit.load`` reads them too), ``host.msgpack`` with the rest, and ``MANIFEST.json``
+with a digest of each. It is written under another name, synced, and renamed: a snapshot with its name is whole, unless
+the disk damaged it, which the digests tell. The newest whole one is taken.
 """
 
 from __future__ import annotations

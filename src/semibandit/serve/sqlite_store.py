@@ -1,9 +1,9 @@
 """The log in a folder: SQLite in WAL mode with synchronous = FULL, one row per group.
 
-A group is one INSERT outside any transaction, so a commit is one call into SQLite: one write, one sync, and Python's lock
-is given up once. SQLite's own checksums drop a torn tail of the write-ahead log; the digest in each row tells rows that
-the disk damaged later. A file that is locked (`flock`) keeps a second server out; it is let go by the kernel, however the
-process ends.
+A group is one INSERT outside any transaction, so a commit is one call into SQLite: one write, one sync, and Python's
+lock is given up once. SQLite's own checksums drop a torn tail of the write-ahead log; the digest in each row tells
+rows that the disk damaged later. A file that is locked (`flock`) keeps a second server out; it is let go by the
+kernel, however the process ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE = 200
 
 
 def _digest(group: Group) -> bytes:
-    head = group.first.to_bytes(8, "little") + group.count.to_bytes(8, "little")
+    head = group.first.to_bytes(8, "little") + group.size.to_bytes(8, "little")
     return blake2b(group.payload, digest_size=8, salt=head).digest()
 
 
@@ -84,7 +84,9 @@ class SqliteStore:
         except OSError:
             holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(handle)
-            raise Taken(f"{self.folder} is served already, by process {holder}: one server per folder") from None
+            raise Taken(
+                f"{self.folder} is served already, by process {holder}: one server per folder"
+            ) from None
         with contextlib.suppress(OSError):  # a full disk must not keep the log from being read
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -106,7 +108,9 @@ class SqliteStore:
 
     def append(self, group: Group) -> None:
         try:
-            self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?)", (*group[:2], _digest(group), group.payload))
+            self._db.execute(
+                "INSERT INTO log VALUES (?, ?, ?, ?)", (*group[:2], _digest(group), group.payload)
+            )
         except sqlite3.Error as error:
             raise _told(error, self.where) from None
 
@@ -122,7 +126,9 @@ class SqliteStore:
                 if digest != _digest(group):
                     raise StoreError(f"{self.where}: events {first} ff. are damaged", lasting=True)
                 if expected is None and first > after + 1:
-                    raise StoreError(f"{self.where}: events {after + 1} to {first - 1} are missing", lasting=True)
+                    raise StoreError(
+                        f"{self.where}: events {after + 1} to {first - 1} are missing", lasting=True
+                    )
                 if expected is not None and first != expected:
                     raise StoreError(
                         f"{self.where}: events {expected} to {first - 1} are missing", lasting=True

@@ -14,7 +14,7 @@ from semibandit.errors import SemibanditError
 
 
 class StoreError(SemibanditError):
-    """The log cannot be written or read now. `lasting`: trying again will not help (it is damaged, or of another kind)."""
+    """The log cannot be written or read now. `lasting`: trying again will not help, it is damaged or of other kind."""
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
         super().__init__(message)
@@ -29,10 +29,10 @@ class Taken(StoreError):
 
 
 class Group(NamedTuple):
-    """`count` events, of which the first is number `first` (they are counted from 1), as `events.encode_group` packs."""
+    """`size` events, of which the first is number `first` (counted from 1), as `events.encode_group` packs them."""
 
     first: int
-    count: int
+    size: int
     payload: bytes
 
 
