@@ -82,7 +82,7 @@ def _settings(ctx: click.Context, file: Path | None, given: dict[str, Any]) -> S
     from semibandit.errors import ParameterError
     from semibandit.policies.catalogue import parse_policy
     from semibandit.serve.settings import Settings, read_settings
-    from semibandit.serve.specs import PolicySpec
+    from semibandit.serve.wire import PolicySpec
 
     if file is not None:
         source = ctx.get_parameter_source

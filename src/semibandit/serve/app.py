@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from semibandit.serve.host import Learnt, Made
 from semibandit.serve.pulse import Histogram
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
@@ -27,6 +26,8 @@ from semibandit.serve.wire import (
     BatchRequest,
     Codec,
     Decisions,
+    Learnt,
+    Made,
     Problem,
     RewardsRequest,
     SelectOperation,

@@ -32,27 +32,11 @@ from semibandit.serve.events import (
 from semibandit.serve.keys import Known, digest_of
 from semibandit.serve.refusals import Refusal, ReplayError, bad, no_decision, no_policy, too_late
 from semibandit.serve.seats import Seat, as_values, blame, make_seat
-from semibandit.serve.specs import PolicySpec, build, check_spec
+from semibandit.serve.specs import build, check_spec
+from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 #: Openings of the log that are remembered; decisions of earlier ones are unknown.
 _OPENINGS = 1000
-
-
-class Made(msgspec.Struct, gc=False):
-    """Decisions: the id of each, its arms as clients call them, and its round."""
-
-    decision: str
-    arms: list[Any]
-    round: int
-
-
-class Learnt(msgspec.Struct, gc=False):
-    """What became of rewards: counted now, counted before, too late for a label that is gone; arms that still wait."""
-
-    counted: int
-    duplicates: int
-    dropped: int
-    waiting: int
 
 
 class Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -143,12 +127,14 @@ class Host:
         self._advance(at)
         return Opened(at, tag)
 
-    def create(self, at: int, name: str, spec: PolicySpec) -> Created:
-        """A new policy. O(K)."""
+    def create(self, at: int, name: str, spec: PolicySpec) -> Created | None:
+        """A new policy; no event if it is there already and was asked for in the same words. O(K)."""
         at = self.now(at)
         check_name(name)
         if name in self.seats:
-            raise Refusal(409, "exists", f"policy {name!r} is there already", field="name", value=name)
+            if self.seats[name].spec == spec:
+                return None
+            raise Refusal(409, "exists", f"policy {name!r} is there already, and is another one", field="name", value=name)
         if len(self.seats) >= self.limits.policies:
             raise Refusal(409, "too_many_policies", f"at most {self.limits.policies} policies are served")
         check_spec(spec, self.limits.arms)
@@ -275,7 +261,7 @@ class Host:
             positions = [kept[place] for place in fresh]
             seat.check_values(values)
             values = values[positions]
-        if fresh is not None and not fresh and n:
+        if not (n if fresh is None else fresh):  # nothing is new: nothing to log
             return None, Learnt(0, duplicates, 0, ledger.left_of(number))
         seat.tick(at)
         counted, dropped = self._reward(at, seat, number, fresh, values)

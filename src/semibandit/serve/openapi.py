@@ -10,7 +10,7 @@ import msgspec
 
 from semibandit import __version__
 from semibandit.serve import wire
-from semibandit.serve.host import Learnt, Made
+from semibandit.serve.wire import Learnt, Made
 
 
 class Row(NamedTuple):

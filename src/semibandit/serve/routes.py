@@ -20,7 +20,6 @@ from semibandit.serve.metrics import CONTENT_TYPE_LATEST, Metrics
 from semibandit.serve.openapi import openapi
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
-from semibandit.serve.specs import PolicySpec
 from semibandit.serve.wire import (
     ArmsRequest,
     Codec,
@@ -28,6 +27,7 @@ from semibandit.serve.wire import (
     Done,
     Health,
     PolicyList,
+    PolicySpec,
     SnapshotAnswer,
 )
 

@@ -21,7 +21,8 @@ from semibandit.policies.base import Policy
 from semibandit.serve.keys import Keys
 from semibandit.serve.ledger import COUNTED, DROPPED, GONE, WAITS, Ledger
 from semibandit.serve.refusals import Refusal, bad
-from semibandit.serve.specs import PolicySpec, as_label
+from semibandit.serve.specs import as_label
+from semibandit.serve.wire import PolicySpec
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 
@@ -36,7 +37,7 @@ class Seat:
         self._policy: Policy = policy
         ttl = spec.ttl_microseconds()
         self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms())
-        self.keys = Keys(ttl, spec.max_pending)
+        self.keys = Keys(ttl, spec.max_keys)
         #: Rewards counted so far, and their sum; decisions that left with arms waiting, of them before their time.
         self.rewards = self.expired = self.evicted = 0
         self.total = 0.0

@@ -25,13 +25,13 @@ from semibandit.errors import FileError, SemibanditError
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
 from semibandit.serve.events import Event, decode_group, encode_event, encode_group
-from semibandit.serve.host import Host, Learnt, Limits, Made
+from semibandit.serve.host import Host, Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal, ReplayError
 from semibandit.serve.snapshots import newest_whole, publish, tidy
 from semibandit.serve.snapshotter import begin
-from semibandit.serve.specs import PolicySpec
 from semibandit.serve.store import Group, Store, StoreError
+from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
 

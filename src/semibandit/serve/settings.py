@@ -13,7 +13,8 @@ from semibandit.errors import ParameterError
 from semibandit.serve.host import Limits, check_name
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.service import Upkeep
-from semibandit.serve.specs import PolicySpec, check_spec
+from semibandit.serve.specs import check_spec
+from semibandit.serve.wire import PolicySpec
 
 
 class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import msgspec
-
 from semibandit.catalog import Catalog
 from semibandit.errors import SemibanditError
 from semibandit.matroids import Matroid, codec
@@ -18,6 +16,7 @@ from semibandit.policies.base import Policy
 from semibandit.policies.catalogue import POLICIES, build_policy
 from semibandit.policies.costs import minimize
 from semibandit.serve.refusals import Refusal, bad
+from semibandit.serve.wire import PolicySpec
 from semibandit.text import unknown
 
 #: Kinds of catalogs and what each needs to know besides `capacity`, `remember` and `labels`.
@@ -27,34 +26,6 @@ CATALOGS: dict[str, tuple[str, ...]] = {
     "graphic": (),
     "transversal": ("tasks",),
 }
-
-
-class PolicySpec(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A policy: either over the arms of a `matroid`, by number, or over a `catalog` of labels.
-
-    `matroid`: ``{"kind": "uniform", "arms": 1000, "rank": 10}``, or the keys of experiment files for other kinds.
-    `catalog`: ``{"kind": "partition", "quotas": {"news": 1, "sport": 2}, "labels": [["vote", "news"], ...]}``.
-    """
-
-    policy: str = "cucb"
-    matroid: dict[str, Any] | None = None
-    catalog: dict[str, Any] | None = None
-    options: dict[str, Any] = {}
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    objective: str = "max"
-    seed: int = 0
-    #: Seconds for which rewards of a decision (and idempotency keys) are taken; None for ever.
-    ttl: float | None = 3600.0
-    #: Decisions and idempotency keys that are kept at most; the oldest decisions then leave before their time.
-    max_pending: int = 1_000_000
-
-    def most_arms(self) -> int:
-        """Arms of kept decisions at most."""
-        return 16 * self.max_pending
-
-    def ttl_microseconds(self) -> int | None:
-        """`ttl` as the log counts time."""
-        return None if self.ttl is None else round(self.ttl * 1e6)
 
 
 def check_spec(spec: PolicySpec, most_arms: int) -> None:
@@ -70,6 +41,8 @@ def check_spec(spec: PolicySpec, most_arms: int) -> None:
         raise bad("ttl", spec.ttl, f"ttl = {spec.ttl}: seconds from 0.001 to 10^9, or null for ever")
     if not 1 <= spec.max_pending <= 100_000_000:
         raise bad("max_pending", spec.max_pending, "max_pending must be in 1 .. 10^8")
+    if not 1 <= spec.max_keys <= 100_000_000:
+        raise bad("max_keys", spec.max_keys, "max_keys must be in 1 .. 10^8")
     if not 0 <= spec.seed < 2**63:
         raise bad("seed", spec.seed, f"seed = {spec.seed} must be in 0 .. 2^63 - 1")
     for key in ("arms", "capacity"):

@@ -7,12 +7,56 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from semibandit.serve.host import Made
-from semibandit.serve.specs import PolicySpec
-
 Arms = Annotated[list[Any], Meta(description="Arm numbers, or labels where the policy has them.")]
 Key = Annotated[str, Meta(min_length=1, max_length=200, description="Idempotency key of the client's own.")]
 Count = Annotated[int, Meta(ge=1, description="Make so many decisions at once.")]
+
+
+class Made(Struct, gc=False):
+    """Decisions: the id of each, its arms as clients call them, and its round."""
+
+    decision: str
+    arms: list[Any]
+    round: int
+
+
+class Learnt(Struct, gc=False):
+    """What became of rewards: counted now, counted before, too late for a label that is gone; arms that still wait."""
+
+    counted: int
+    duplicates: int
+    dropped: int
+    waiting: int
+
+
+class PolicySpec(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A policy: either over the arms of a `matroid`, by number, or over a `catalog` of labels.
+
+    `matroid`: ``{"kind": "uniform", "arms": 1000, "rank": 10}``, or the keys of experiment files for other kinds.
+    `catalog`: ``{"kind": "partition", "quotas": {"news": 1, "sport": 2}, "labels": [["vote", "news"], ...]}``.
+    """
+
+    policy: str = "cucb"
+    matroid: dict[str, Any] | None = None
+    catalog: dict[str, Any] | None = None
+    options: dict[str, Any] = {}
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    objective: str = "max"
+    seed: int = 0
+    #: Seconds for which rewards of a decision (and idempotency keys) are taken; None for ever.
+    ttl: float | None = 3600.0
+    #: Decisions that are kept at most; the oldest then leave before their time.
+    max_pending: int = 1_000_000
+    #: Idempotency keys that are kept at most, the youngest ones.
+    max_keys: int = 200_000
+
+    def most_arms(self) -> int:
+        """Arms of kept decisions at most."""
+        return 16 * self.max_pending
+
+    def ttl_microseconds(self) -> int | None:
+        """`ttl` as the log counts time."""
+        return None if self.ttl is None else round(self.ttl * 1e6)
 
 
 class SelectRequest(Struct, forbid_unknown_fields=True):
