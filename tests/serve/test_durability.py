@@ -13,8 +13,9 @@ from semibandit.errors import FileError
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.events import Opened, Rewarded, encode_group
 from semibandit.serve.host import Host
+from semibandit.serve.keeper import Upkeep
 from semibandit.serve.refusals import Refusal
-from semibandit.serve.service import Service, Upkeep
+from semibandit.serve.service import Service
 from semibandit.serve.snapshots import positions, write_snapshot
 from semibandit.serve.sqlite_store import SqliteStore
 from semibandit.serve.store import Group, StoreError, Taken
@@ -67,7 +68,7 @@ def test_a_restart_goes_on_from_the_snapshot_and_the_rest_of_the_log(data):
             await service.snapshot()
             await some(service, 20)
             shutil.copytree(data, data.parent / "crashed")
-            return service.host, service.snapshot_position
+            return service.host, service.keeper.position
 
     host, at = asyncio.run(main())
     crashed = data.parent / "crashed"
@@ -383,7 +384,7 @@ def test_a_snapshot_that_cannot_be_written_harms_nobody(data):
             (data / "snapshots").mkdir()
             answer = await client.post("/v1/snapshot")
             assert answer.json() == {"position": client.service.host.position}
-            assert client.service.pauses.count == 2
+            assert client.service.keeper.pauses.count == 2
 
     asyncio.run(main())
 
@@ -393,10 +394,10 @@ def test_snapshots_are_written_when_they_are_due(data):
         async with running(data, CUCB, upkeep=Upkeep(snapshot_events=20)) as client:
             await some(client.service, 30)
             for _ in range(100):
-                if client.service.snapshots:
+                if client.service.keeper.written:
                     break
                 await asyncio.sleep(0.05)
-            assert client.service.snapshots == 1
+            assert client.service.keeper.written == 1
             queue = client.service.pulse.subscribe()
             sample = await asyncio.wait_for(queue.get(), 5)
             client.service.pulse.unsubscribe(queue)
