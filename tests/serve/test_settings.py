@@ -55,15 +55,8 @@ def test_a_file_of_settings(tmp_path):
 def test_mistakes_in_a_file_are_named(text, told, tmp_path):
     path = tmp_path / "service.toml"
     path.write_text(text)
-    with pytest.raises(ParameterError, match=told) as refused:
+    with pytest.raises(ParameterError, match=told):
         read_settings(path)
-    assert (
-        "service.toml" in str(refused.value)
-        or "=" in told
-        or "machines" in told
-        or "least" in told
-        or "did" in told
-    )
     with pytest.raises(ParameterError, match="No such file"):
         read_settings(tmp_path / "nowhere.toml")
 
