@@ -52,16 +52,6 @@ class LabelledSeat(Seat):
             place = int(found.group(2)) if found else 0
             raise bad(f"{field}[{place}]", arms[place], str(error)) from None
 
-    def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
-        asked = {}
-        if exclude is not None:
-            asked["exclude"] = self._ids(exclude, "exclude")
-        if among is not None:
-            asked["among"] = self._ids(among, "among")
-            if len(set(asked["among"].tolist())) < len(asked["among"]):
-                raise bad("among", among, "among names a label twice")
-        return asked
-
     def places(self, number: int, arms: list[Any]) -> list[int]:
         return places_of(self._labels[number], [as_label(one) for one in arms])
 

@@ -96,7 +96,7 @@ class Seat:
             asked["exclude"] = self._ids(exclude, "exclude")
         if among is not None:
             asked["among"] = self._ids(among, "among")
-            if len(set(among)) < len(among):
+            if len(set(asked["among"].tolist())) < len(asked["among"]):
                 raise bad("among", among, "among names an arm twice")
         return asked
 
