@@ -18,7 +18,7 @@ from oracles.service import tally
 from semibandit.client import Client
 from semibandit.policies.files import _parse
 from semibandit.serve.events import Rewarded, Selected, unpack_arms, unpack_numbers
-from semibandit.serve.snapshots import positions
+from semibandit.serve.snapshots import FolderShelf
 from support.service import Server, events_in, until
 
 OPTIONS = ("--arms", 60, "--rank", 4, "--policy", "cts", "--seed", 5)
@@ -109,8 +109,8 @@ def check(folder, loads):
         number = int(decision.rsplit("-", 1)[1])
         assert (number, decisions[number].index(arm)) in seen
     assert policy.counts.tolist() == [counts.get(arm, 0) for arm in range(60)]
-    newest = positions(folder / "snapshots")[0]
-    saved = (folder / "snapshots" / f"{newest:020d}" / "0.semibandit").read_bytes()
+    shelf = FolderShelf(folder / "snapshots")
+    saved = (shelf.fetch(shelf.positions()[0]) / "0.semibandit").read_bytes()
     policy.save(folder / "reference")
     mine, theirs = _parse(saved, "x"), _parse((folder / "reference").read_bytes(), "y")
     assert mine[0]["state"] == theirs[0]["state"]

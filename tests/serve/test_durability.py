@@ -16,7 +16,7 @@ from semibandit.serve.host import Host
 from semibandit.serve.keeper import Upkeep
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.service import Service
-from semibandit.serve.snapshots import positions, write_snapshot
+from semibandit.serve.snapshots import FolderShelf, read_snapshot, write_snapshot
 from semibandit.serve.sqlite_store import SqliteStore
 from semibandit.serve.store import Group, StoreError, Taken
 from support.service import SMALL, events_in, running
@@ -257,7 +257,7 @@ def restart(folder):
 @pytest.mark.parametrize("what", ["0.semibandit", "host.msgpack", "MANIFEST.json", "missing"])
 def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(what, data):
     folder, host = crash(data)
-    newest, before = positions(folder / "snapshots")
+    newest, before = FolderShelf(folder / "snapshots").positions()
     path = folder / "snapshots" / f"{newest:020d}"
     if what == "missing":
         (path / "0.semibandit").unlink()
@@ -274,7 +274,7 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(what, data):
 
 def test_without_any_whole_snapshot_the_whole_log_is_replayed(data):
     folder, host = crash(data)
-    for position in positions(folder / "snapshots"):
+    for position in FolderShelf(folder / "snapshots").positions():
         (folder / "snapshots" / f"{position:020d}" / "MANIFEST.json").unlink()
     started, found, _ = restart(folder)
     assert (started.snapshot, started.replayed) == (None, host.position)
@@ -285,7 +285,7 @@ def test_an_unfinished_snapshot_is_no_snapshot(data):
     folder, _ = crash(data, snapshots=1)
     (folder / "snapshots" / ".writing-abcd").mkdir()
     started, _, _ = restart(folder)
-    assert started.snapshot == positions(folder / "snapshots")[0]
+    assert started.snapshot == FolderShelf(folder / "snapshots").positions()[0]
 
 
 @pytest.mark.parametrize("cut", [1, 100, 5000, 0.5, 0.9])
@@ -299,7 +299,7 @@ def test_a_torn_tail_of_the_log_is_cut_off(cut, data):
     wal.write_bytes(raw[:-50] + bytes(reversed(raw[-50:])))
     started, found, _ = restart(folder)
     # What the snapshot covers is there in any case; after it, a prefix of the log.
-    assert started.snapshot == positions(folder / "snapshots")[0]
+    assert started.snapshot == FolderShelf(folder / "snapshots").positions()[0]
     assert 0 <= started.replayed <= host.position - started.snapshot
     if cut == 1:
         assert host.position - found.position + 1 <= 2
@@ -359,8 +359,8 @@ def test_old_log_is_forgotten_when_a_snapshot_covers_it(data):
                 if service.store.first() > 1:
                     break
                 await asyncio.sleep(0.02)
-            oldest = positions(data / "snapshots")[-1]
-            assert len(positions(data / "snapshots")) == 2
+            oldest = FolderShelf(data / "snapshots").positions()[-1]
+            assert len(FolderShelf(data / "snapshots").positions()) == 2
             assert 1 < service.store.first() <= oldest + 1
             return [mark[1] for mark in json.loads((data / "marks.json").read_text())]
 
@@ -441,7 +441,5 @@ def test_a_clock_set_back_between_two_runs_expires_nothing_early(data):
 
 
 def test_a_damaged_snapshot_is_told_as_such(data):
-    from semibandit.serve.snapshots import read_snapshot
-
     with pytest.raises(FileError, match="is damaged"):
-        read_snapshot(data, 7)
+        read_snapshot(FolderShelf(data), 7)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 from semibandit.serve.committer import Committer
 from semibandit.serve.host import Host
 from semibandit.serve.pulse import Histogram
-from semibandit.serve.snapshots import publish, tidy
+from semibandit.serve.snapshots import Shelf
 from semibandit.serve.snapshotter import begin
 
 
@@ -32,11 +31,10 @@ class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Keeper:
-    """The snapshots of the folder `data`. `position`: events that the newest covers; `written`: how many it wrote."""
+    """The snapshots on `shelf`. `position`: events that the newest covers; `written`: how many it wrote."""
 
-    def __init__(self, data: Path, upkeep: Upkeep, tell: Callable[..., None]) -> None:
-        self.data, self.root = data, data / "snapshots"
-        self.upkeep, self._tell = upkeep, tell
+    def __init__(self, data: Path, shelf: Shelf, upkeep: Upkeep, tell: Callable[..., None]) -> None:
+        self.data, self.shelf, self.upkeep, self._tell = data, shelf, upkeep, tell
         self.position = self.written = 0
         self.pauses = Histogram()
         self._since = time.monotonic()
@@ -78,14 +76,13 @@ class Keeper:
         if host.position == self.position:
             return self.position
         loop = asyncio.get_running_loop()
-        folder = self.root / f".writing-{secrets.token_hex(4)}"
-        new = begin(host, folder)
+        new = begin(host, self.shelf.room())
         self.pauses.observe(new.pause)
         barrier = committer.barrier()
         await loop.run_in_executor(None, new.wait)
         if barrier is not None:
             await barrier  # a snapshot never covers what is not in the log
-        await loop.run_in_executor(None, publish, folder, self.root, new.position)
+        await loop.run_in_executor(None, self.shelf.publish, new.folder, new.position)
         self.written += 1
         self.position, self._since = new.position, time.monotonic()
         self._tell("snapshot", position=new.position, pause_ms=round(new.pause * 1e3, 2))
@@ -96,7 +93,7 @@ class Keeper:
 
     def _retire(self) -> int:
         """Old snapshots go. Events before the number returned are needed by none that stays, and are old enough."""
-        tidy(self.root, self.upkeep.snapshots)
+        self.shelf.tidy(self.upkeep.snapshots)
         path = self.data / "marks.json"
         marks: list[list[float]] = []
         with contextlib.suppress(OSError, ValueError):

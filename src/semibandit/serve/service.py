@@ -29,7 +29,7 @@ from semibandit.serve.keeper import Keeper, Upkeep
 from semibandit.serve.limits import Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal, ReplayError
-from semibandit.serve.snapshots import newest_whole
+from semibandit.serve.snapshots import FolderShelf, Shelf, newest_whole
 from semibandit.serve.store import Group, Store, StoreError
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
@@ -46,13 +46,17 @@ class Started(msgspec.Struct):
 
 
 class Service:
-    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots."""
+    """Policies, decided and learnt, logged and kept.
+
+    `data`: a folder for what the service notes down; its snapshots are there too, unless another `shelf` is given.
+    """
 
     def __init__(
         self,
         store: Store,
         data: Path,
         *,
+        shelf: Shelf | None = None,
         limits: Limits | None = None,
         upkeep: Upkeep | None = None,
         clock: ServiceClock | None = None,
@@ -60,7 +64,8 @@ class Service:
     ) -> None:
         self.store, self.data = store, Path(data)
         self.limits = limits or Limits()
-        self.keeper = Keeper(self.data, upkeep or Upkeep(), tell)
+        shelf = shelf or FolderShelf(self.data / "snapshots")
+        self.keeper = Keeper(self.data, shelf, upkeep or Upkeep(), tell)
         self.clock = clock or ServiceClock()
         self.tell = tell
         self.host = Host(self.limits)
@@ -106,15 +111,13 @@ class Service:
     def _load(self) -> tuple[Host, Started]:
         began = time.perf_counter()
         self.store.open()
-        self.keeper.root.mkdir(parents=True, exist_ok=True)
+        self.keeper.shelf.open()
 
         def complain(why: str) -> None:
             self.tell("snapshot_damaged", error=why)
 
-        found: int | None = None
-        host = Host(self.limits)
-        for found, host in newest_whole(self.keeper.root, self.limits, complain):  # noqa: B007  the first one
-            break
+        begun = newest_whole(self.keeper.shelf, self.limits, complain)
+        found, host = (None, Host(self.limits)) if begun is None else begun
         self.keeper.begin(found or 0)
         try:
             replayed = self._replay(host)
