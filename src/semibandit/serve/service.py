@@ -198,8 +198,7 @@ class Service:
 
     def _log(self, event: Event | None) -> Waiter | None:
         """Hand an event over; without one, wait for those of others that the answer may rest on."""
-        assert self.committer is not None
-        return self.committer.barrier() if event is None else self.committer.put([encode_event(event)])
+        return self.log_all([] if event is None else [event])
 
     def log_all(self, events: list[Event]) -> Waiter | None:
         """`_log` for several events, which are written together; None if there is nothing to wait for."""
@@ -207,7 +206,11 @@ class Service:
             return None
         if not events:
             return self.committer.barrier()
-        return self.committer.put([encode_event(event) for event in events])
+        try:
+            encoded = [encode_event(event) for event in events]
+        except Exception as error:  # they are in the state, and cannot be in the log
+            raise self._broke(error) from error
+        return self.committer.put(encoded)
 
     def _do(self, work: Callable[..., T], *given: Any) -> T:
         """Let the host do something now. What it refuses changes nothing; whatever else it raises breaks the state."""

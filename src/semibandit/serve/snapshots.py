@@ -8,7 +8,6 @@ the disk damaged it, which the digests tell. The newest whole one is taken.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ from semibandit.errors import FileError, SemibanditError
 from semibandit.policies.files import load as load_policy
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
+from semibandit.serve.store import sync_folder
 
 FORMAT = 1
 _MANIFEST = "MANIFEST.json"
@@ -163,13 +163,3 @@ def newest_whole(
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def sync_folder(path: Path) -> None:
-    """What was created or renamed in this folder is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)

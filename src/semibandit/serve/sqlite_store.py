@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from semibandit.serve.store import Group, StoreError, Taken
+from semibandit.serve.store import Group, StoreError, Taken, sync_folder
 
 _NAME = "log.sqlite"
 _LOCK = "lock"
@@ -81,6 +81,7 @@ class SqliteStore:
                 "digest BLOB NOT NULL, payload BLOB NOT NULL) STRICT"
             )
             db.execute(f"PRAGMA user_version = {_FORMAT}")
+            sync_folder(self.folder)
         return db
 
     def _take(self) -> None:
@@ -90,7 +91,9 @@ class SqliteStore:
         import fcntl
 
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True)
+                sync_folder(self.folder.parent)
             handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be used: {error.strerror}") from None
