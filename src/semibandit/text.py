@@ -103,6 +103,9 @@ EXTRAS = {
     "topohub": "data",
     "vega_datasets": "data",
     "bokeh_sampledata": "data",
+    "uvicorn": "serve",
+    "msgspec": "serve",
+    "httpx": "serve",
 }
 
 

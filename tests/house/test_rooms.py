@@ -35,6 +35,8 @@ ROOMS = [
     "report",
     "bench",
     "testing",
+    "serve",
+    "client",
     "cli",
     "__main__",
 ]

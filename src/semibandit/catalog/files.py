@@ -1,7 +1,8 @@
 """A catalog in a file: labels, types, metadata and the policy, in the format of `semibandit.policies.files`.
 
 The JSON text holds the kind of arms, the labels, those of decisions that wait, and the metadata; the arrays are the
-type of each arm, the arms of labels and of decisions, and the file of the policy itself, byte by byte.
+type of each arm, the arms of labels and of decisions, those that no label has in the order in which new labels get
+them, and the file of the policy itself, byte by byte.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def snapshot(catalog: Catalog) -> tuple[dict[str, Any], Arrays]:
         "types": ids.type_of.copy(),
         "plays": np.array([arm for _, play in catalog._arms.plays for arm in play.arms], dtype=np.int64),
         "arms": np.fromiter(ids.id_of.values(), dtype=np.int64, count=len(ids.id_of)),
+        "free": np.array([arm for arms in ids.free for arm in arms], dtype=np.int64),
         "policy": np.frombuffer(to_bytes(catalog._arms.policy), dtype=np.uint8),
     }
     return about, arrays
@@ -108,6 +110,11 @@ def _catalog_of(cls: type[Catalog], told: Any, arrays: Arrays) -> Catalog:
         raise FileError("the types of the arms do not fit the matroid of the policy")
     ids = Ids(kind, whole_of(told, "capacity", 1))
     ids.restore(types, type_of, id_of)
+    if "free" in arrays:  # files of 0.2.0 before it was kept have none: any order is as good
+        try:
+            ids.order_free(array_of(arrays, "free", np.int64).tolist())
+        except ValueError as error:
+            raise FileError(str(error)) from None
     catalog = cls.__new__(cls)
     catalog._begin(Arms(ids, policy), whole_of(told, "remember"), told["metadata"])
     catalog._arms.grown = whole_of(told, "grown")

@@ -32,8 +32,8 @@ class Plan(NamedTuple):
 class Ids:
     """Labels and their arms. A label whose type has no arm in reserve waits for the next `plan`.
 
-    `free[i]` holds the arms of type i that no label has, largest first. `adopt` makes a plan come true; whoever calls
-    it has told the policy before.
+    `free[i]` holds the arms of type i that no label has; the last one is given next. `adopt` makes a plan come true;
+    whoever calls it has told the policy before.
     """
 
     def __init__(self, kind: Kind, capacity: int) -> None:
@@ -138,6 +138,14 @@ class Ids:
         """Take over what a file tells. O(K)."""
         self.label_of = [FREE] * type_of.size
         self.adopt(Plan(types, type_of, id_of))
+
+    def order_free(self, arms: list[int]) -> None:
+        """Hand out the arms that no label has in this order, last first; a `ValueError` if they are others. O(K)."""
+        if sorted(arms) != sorted(arm for some in self.free for arm in some):
+            raise ValueError("the arms without a label make no sense")
+        self.free = [[] for _ in self.types]
+        for arm in arms:
+            self.free[self.type_of[arm]].append(arm)
 
     def _find_free(self) -> None:
         empty = np.ones(self.type_of.size, dtype=np.bool_)

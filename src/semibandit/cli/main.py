@@ -20,6 +20,8 @@ _COMMANDS = {
     "policies": "policies",
     "datasets": "datasets",
     "replay": "replay",
+    "serve": "serve",
+    "log": "log",
     "info": "info",
     "warmup": "warmup",
 }

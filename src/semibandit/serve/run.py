@@ -1,0 +1,155 @@
+"""From settings to a running server, and to its orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo
+from socket import socket as Socket
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from semibandit.errors import ParameterError, SemibanditError
+from semibandit.serve.app import App
+from semibandit.serve.protocol import PatientProtocol, sweep
+from semibandit.serve.routes import Routes
+from semibandit.serve.service import Service, Started
+from semibandit.serve.settings import Settings, is_loopback
+from semibandit.serve.sqlite_store import SqliteStore
+from semibandit.serve.store import Store
+from semibandit.serve.tokens import Tokens
+
+
+def tell(event: str, **facts: Any) -> None:
+    """One line of JSON on the error stream."""
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1e3) % 1000:03d}Z"
+    line = msgspec.json.encode({"at": stamp, "event": event, **facts}, enc_hook=str)
+    sys.stderr.write(line.decode() + "\n")
+    sys.stderr.flush()
+
+
+def make_store(settings: Settings) -> Store:
+    """The store that the settings name."""
+    if settings.server.store == "sqlite":
+        return SqliteStore(Path(settings.server.data))
+    raise ParameterError(f"store = {settings.server.store!r} is not known: one of sqlite")
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`: to be told to stop is no failure."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def make_app(settings: Settings, store: Store, say: Callable[..., None] = tell) -> App:
+    """The application of a service that is not started yet."""
+    tokens = None if settings.server.tokens is None else Tokens.read(Path(settings.server.tokens))
+    service = Service(
+        store, Path(settings.server.data), limits=settings.limits, upkeep=settings.upkeep, tell=say
+    )
+    return App(
+        service,
+        tokens,
+        Routes(service).application,
+        log_requests=settings.server.log_requests,
+        local_only=is_loopback(settings.server.host),
+    )
+
+
+def make_server(settings: Settings, app: Any) -> uvicorn.Server:
+    """uvicorn on uvloop and httptools, with our patience."""
+    config = uvicorn.Config(
+        app,
+        host=settings.server.host,
+        port=settings.server.port,
+        loop="uvloop",
+        http=PatientProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        date_header=False,
+        timeout_keep_alive=int(max(1, settings.server.keep_alive)),
+        timeout_graceful_shutdown=int(max(1, settings.server.drain)),
+        backlog=1024,
+    )
+    return _Server(config)
+
+
+async def serve(settings: Settings, greet: Callable[[Service, Started, str], None]) -> None:
+    """Serve until a signal comes; raises what kept the service from starting."""
+    app = make_app(settings, make_store(settings))
+    service, server = app.service, make_server(settings, app)
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    # A thread that was waiting for the disk must not wait for Python's lock as long again.
+    sys.setswitchinterval(0.0005)
+    socket = listen(settings)
+    listening = loop.create_task(server.serve(sockets=[socket]))
+    patience = loop.create_task(sweep(server.server_state.connections, settings.server.request_timeout))
+    try:
+        starting = loop.create_task(service.start(settings.policies))
+        await asyncio.wait({listening, starting}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            started = starting.result()
+            while not server.started and not listening.done():
+                await asyncio.sleep(0.005)
+            if server.started:
+                gc.collect()
+                gc.freeze()
+                greet(service, started, _address(socket, settings))
+        else:
+            starting.cancel()
+        await listening
+    finally:
+        server.should_exit = True
+        patience.cancel()
+        with contextlib.suppress(SemibanditError):
+            await listening
+        await service.stop()
+
+
+def listen(settings: Settings) -> Socket:
+    """A socket at the address of the settings, or a `ParameterError`."""
+    host, port = settings.server.host, settings.server.port
+    try:
+        family, kind, protocol, _, place = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        made = Socket(family, kind, protocol)
+        made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        made.bind(place)
+    except OSError as error:
+        raise ParameterError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+    made.setblocking(False)
+    return made
+
+
+def _address(socket: Socket, settings: Settings) -> str:
+    host, port = settings.server.host, socket.getsockname()[1]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def run(settings: Settings, greet: Callable[[Service, Started, str], None]) -> None:
+    """`serve` in an event loop of uvloop's."""
+    import uvloop
+
+    settings.check()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(settings, greet))

@@ -1,0 +1,127 @@
+"""The ledger against a naive one of dictionaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles.service import NaiveLedger
+from semibandit.serve.keys import Keys, Known, digest_of
+from semibandit.serve.ledger import COUNTED, DROPPED, GONE, WAITS, Ledger
+from semibandit.serve.refusals import Refusal
+
+
+def same(ledger, naive):
+    ledger._check()
+    assert ledger.next == naive.next
+    assert list(range(ledger.oldest, ledger.next)) == sorted(naive.made)
+    assert ledger.pending == naive.pending()
+    for number, (_, arms, told) in naive.made.items():
+        assert ledger.arms_of(number).tolist() == arms
+        assert ledger.waiting_of(number).tolist() == naive.waiting(number)
+        assert ledger.left_of(number) == len(arms) - len(told)
+
+
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 9)),
+        st.tuples(st.just("reward"), st.integers(0, 10**6), st.integers(0, 2**9)),
+        st.tuples(st.just("tick"), st.integers(1, 40)),
+        st.tuples(st.just("reload"), st.none()),
+    ),
+    max_size=120,
+)
+
+
+@settings(max_examples=60)
+@given(actions, st.sampled_from([None, 5, 60]), st.sampled_from([1, 3, 40]), st.sampled_from([1, 12, 200]))
+def test_as_a_naive_one(steps, ttl, most, most_arms):
+    usual = 1 + most_arms % 7
+    ledger, naive = Ledger(ttl, most, most_arms, usual), NaiveLedger(ttl, most, most_arms)
+    now, arm = 0, 0
+    for what, *rest in steps:
+        if what == "add":
+            arms = np.arange(arm, arm + rest[0])
+            arm += rest[0]
+            while ledger.is_full(1, len(arms)):
+                ledger.drop_oldest()
+            assert ledger.add(arms, now) == naive.add(arms.tolist(), now)
+        elif what == "reward" and naive.made:
+            number = sorted(naive.made)[rest[0] % len(naive.made)]
+            places = [p for p in range(len(naive.made[number][1])) if rest[1] >> p & 1]
+            flags = ledger.flags_of(number)
+            fresh = naive.reward(number, places)
+            assert [p for p in places if flags[p] == WAITS] == fresh
+            ledger.settle(number, places)
+        elif what == "tick":
+            now += rest[0]
+            naive.tick(now)
+            while ledger.is_due(now):
+                ledger.drop_oldest()
+        elif what == "reload":
+            again = Ledger(ttl, most, most_arms)
+            again.restore(ledger.state())
+            assert again.state() == ledger.state()
+            ledger = again
+        same(ledger, naive)
+
+
+def test_many_decisions_make_room():
+    ledger = Ledger(None, 5000, 10**9)
+    for i in range(20_000):
+        if ledger.is_full(1, 3):
+            number, waited = ledger.drop_oldest()
+            assert number == i - 5000 and waited.tolist() == [number, number + 1, number + 2]
+        ledger.add(np.array([i, i + 1, i + 2]), i)
+    ledger._check()
+    assert len(ledger) == ledger.pending == 5000
+
+
+def test_arms_that_become_something_new_are_withdrawn():
+    ledger = Ledger(None, 10, 100)
+    for arms in ([1, 2], [2, 3], [4]):
+        ledger.add(np.array(arms), 0)
+    ledger.settle(1, [1])
+    assert ledger.withdraw(np.array([2, 3])).tolist() == [2, 2]
+    assert [bytes(ledger.flags_of(n)) for n in range(3)] == [
+        bytes([WAITS, GONE]),
+        bytes([GONE, COUNTED]),
+        bytes([WAITS]),
+    ]
+    assert ledger.pending == 2
+    ledger.settle(1, [0])
+    assert ledger.flags_of(1)[0] == DROPPED
+    assert ledger.withdraw(np.array([9])).size == 0
+    ledger._check()
+
+
+def test_a_damaged_state_is_refused():
+    ledger = Ledger(None, 10, 100)
+    ledger.add(np.array([1, 2]), 0)
+    state = ledger.state()
+    with pytest.raises(ValueError, match="makes no sense"):
+        Ledger(None, 10, 100).restore({**state, "flags": b"\x01"})
+
+
+def test_keys_are_known_until_they_expire():
+    keys = Keys(10, 2)
+    one, two = digest_of("select", [1]), digest_of("select", [2])
+    assert one != two
+    keys.add("a", Known(0, one, 5, 1, 1))
+    assert keys.find("a", one).first == 5
+    with pytest.raises(Refusal) as refused:
+        keys.find("a", two)
+    assert (refused.value.status, refused.value.field, refused.value.value) == (409, "key", "a")
+    keys.add("b", Known(5, one, 6, 1, 2))
+    again = Keys(10, 2)
+    again.restore(keys.state())
+    for book in (keys, again):
+        book.expire(9)
+        assert len(book) == 2
+        book.expire(10)
+        assert book.find("a", one) is None and book.find("b", one).first == 6
+        book.add("c", Known(6, one, 7, 1, 3))
+        book.add("d", Known(7, one, 8, 1, 4))
+        assert book.find("b", one) is None, "the oldest makes room"
