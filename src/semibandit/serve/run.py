@@ -17,9 +17,11 @@ import uvicorn
 
 from semibandit.errors import ParameterError, SemibanditError
 from semibandit.serve.app import App
+from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.protocol import PatientProtocol, sweep
+from semibandit.serve.restoring import Started
 from semibandit.serve.routes import Routes
-from semibandit.serve.service import Service, Started
+from semibandit.serve.service import Service
 from semibandit.serve.settings import Settings, is_loopback
 from semibandit.serve.sqlite_store import SqliteStore
 from semibandit.serve.store import Store
@@ -35,11 +37,17 @@ def tell(event: str, **facts: Any) -> None:
     sys.stderr.flush()
 
 
-def make_store(settings: Settings) -> Store:
-    """The store that the settings name."""
-    if settings.server.store == "sqlite":
-        return SqliteStore(Path(settings.server.data))
-    raise ParameterError(f"store = {settings.server.store!r} is not known: one of sqlite")
+def make_store(settings: Settings) -> tuple[Store, Archive]:
+    """The store that the settings name, and where its snapshots are."""
+    server = settings.server
+    if server.store == "sqlite":
+        return SqliteStore(Path(server.data)), FolderArchive(Path(server.data))
+    from semibandit.serve.postgres_archive import PostgresArchive
+    from semibandit.serve.postgres_link import Link
+    from semibandit.serve.postgres_store import PostgresStore
+
+    store = PostgresStore(Link(server.store, server.schema), server.lease)
+    return store, PostgresArchive(store)
 
 
 class _Server(uvicorn.Server):
@@ -50,11 +58,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def make_app(settings: Settings, store: Store, say: Callable[..., None] = tell) -> App:
+def make_app(settings: Settings, say: Callable[..., None] = tell) -> App:
     """The application of a service that is not started yet."""
     tokens = None if settings.server.tokens is None else Tokens.read(Path(settings.server.tokens))
+    store, archive = make_store(settings)
     service = Service(
-        store, Path(settings.server.data), limits=settings.limits, upkeep=settings.upkeep, tell=say
+        store,
+        Path(settings.server.data),
+        archive=archive,
+        limits=settings.limits,
+        upkeep=settings.upkeep,
+        tell=say,
     )
     return App(
         service,
@@ -89,13 +103,14 @@ def make_server(settings: Settings, app: Any) -> uvicorn.Server:
 
 async def serve(settings: Settings, greet: Callable[[Service, Started, str], None]) -> None:
     """Serve until a signal comes; raises what kept the service from starting."""
-    app = make_app(settings, make_store(settings))
+    app = make_app(settings)
     service, server = app.service, make_server(settings, app)
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.should_exit = True
 
+    service.gave_up = stop
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     # A thread that was waiting for the disk must not wait for Python's lock as long again.
@@ -103,18 +118,21 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
     listening = loop.create_task(server.serve())
     patience = loop.create_task(sweep(server.server_state.connections, settings.server.request_timeout))
     try:
-        starting = loop.create_task(service.start(settings.policies))
+        starting = loop.create_task(service.start(settings.policies, standby=settings.server.standby))
+        if settings.server.standby:
+            await _listens(server, listening)
+            service.tell("listening", address=_address(server, settings), standby_of=service.store.where)
         await asyncio.wait({listening, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             started = starting.result()
-            while not server.started and not listening.done():
-                await asyncio.sleep(0.005)
+            await _listens(server, listening)
             if server.started:
                 gc.collect()
                 gc.freeze()
                 greet(service, started, _address(server, settings))
         else:
             starting.cancel()
+            await asyncio.wait({starting})
         await listening
     finally:
         server.should_exit = True
@@ -122,8 +140,16 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         with contextlib.suppress(SystemExit, SemibanditError):
             await listening
         await service.stop()
+    if service.fatal is not None:
+        raise service.fatal
     if not server.started:
         raise ParameterError(f"{settings.server.host}:{settings.server.port} cannot be listened on")
+
+
+async def _listens(server: uvicorn.Server, listening: asyncio.Task[None]) -> None:
+    """Until it does, or never will."""
+    while not server.started and not listening.done():
+        await asyncio.sleep(0.005)
 
 
 def _address(server: uvicorn.Server, settings: Settings) -> str:

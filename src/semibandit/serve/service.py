@@ -12,25 +12,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from semibandit.errors import FileError, SemibanditError
+from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
-from semibandit.serve.events import Event, decode_group, encode_event, encode_group
+from semibandit.serve.events import Event, encode_event, encode_group
 from semibandit.serve.host import Host, Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
-from semibandit.serve.refusals import Refusal, ReplayError
-from semibandit.serve.snapshots import newest_whole, publish, tidy
+from semibandit.serve.refusals import Refusal
+from semibandit.serve.restoring import Started, load
 from semibandit.serve.snapshotter import begin
-from semibandit.serve.store import Group, Store, StoreError
+from semibandit.serve.standby import Follower
+from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
@@ -48,28 +49,21 @@ class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     retention: float = 7 * 86_400.0
 
 
-class Started(msgspec.Struct):
-    """What a start found: the snapshot it began with, if any, and the events that it replayed."""
-
-    snapshot: int | None
-    replayed: int
-    seconds: float
-
-
 class Service:
-    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots."""
+    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots, unless there is an `archive`."""
 
     def __init__(
         self,
         store: Store,
         data: Path,
         *,
+        archive: Archive | None = None,
         limits: Limits | None = None,
         upkeep: Upkeep | None = None,
         clock: ServiceClock | None = None,
         tell: Teller = lambda *a, **k: None,
     ) -> None:
-        self.store, self.data = store, Path(data)
+        self.store, self.archive = store, archive or FolderArchive(data)
         self.limits, self.upkeep = limits or Limits(), upkeep or Upkeep()
         self.clock = clock or ServiceClock()
         self.tell = tell
@@ -78,6 +72,10 @@ class Service:
         #: None while requests are served; otherwise why they are not.
         self.down: str | None = "starting"
         self.started: Started | None = None
+        #: Why this process will never serve again, and who is told so.
+        self.fatal: SemibanditError | None = None
+        self.gave_up: Callable[[], None] = lambda: None
+        self._standby = False
         self.pulse = Pulse()
         self.commit_times, self.pauses = Histogram(), Histogram()
         self.latencies: dict[str, Histogram] = {}
@@ -90,15 +88,25 @@ class Service:
 
     # -- start, stop -------------------------------------------------------------------------------------
 
-    @property
-    def _snapshots(self) -> Path:
-        return self.data / "snapshots"
+    async def start(self, policies: dict[str, PolicySpec] | None = None, *, standby: bool = False) -> Started:
+        """Take the store, restore the state, make the policies that are not there yet, and serve.
 
-    async def start(self, policies: dict[str, PolicySpec] | None = None) -> Started:
-        """Take the store, restore the state, make the policies that are not there yet, and serve."""
+        `standby`: the store may be another's (it is a `SharedStore`); follow the log until that one is gone.
+        """
         self._loop = asyncio.get_running_loop()
-        await self._take_over()
-        for name, spec in (policies or {}).items():
+        self._standby = standby
+        self.store.lost = self._lost
+        if standby:
+            await self._follow()
+        else:
+            await self._take_over()
+        await self._make(policies or {})
+        self._spawn(self._beat())
+        assert self.started is not None
+        return self.started
+
+    async def _make(self, policies: dict[str, PolicySpec]) -> None:
+        for name, spec in policies.items():
             seat = self.host.seats.get(name)
             if seat is None:
                 waiter = self.create(name, spec)
@@ -106,13 +114,13 @@ class Service:
                 await waiter
             elif msgspec.msgpack.encode(seat.spec) != msgspec.msgpack.encode(spec):
                 self.tell("policy_differs", policy=name, note="the one in the data folder goes on as it is")
-        self._spawn(self._beat())
-        assert self.started is not None
-        return self.started
 
-    async def _take_over(self) -> None:
-        """From nothing, or from a failure, to serving."""
-        host, self.started = await self._loop.run_in_executor(None, self._load)
+    async def _take_over(self, host: Host | None = None) -> None:
+        """From nothing, from a failure, or from a `host` that followed a log that is ours now, to serving."""
+        if host is None:
+            host, self.started = await self._loop.run_in_executor(None, self._load)
+        assert host is not None
+        self.snapshot_position, self.snapshot_at = (self.started and self.started.snapshot) or 0, None
         self.clock.begin(host.time)
         event = host.open(self.clock.now(), secrets.token_hex(3))
         group = Group(host.position, 1, encode_group([encode_event(event)]))
@@ -122,40 +130,29 @@ class Service:
         self.down = None
 
     def _load(self) -> tuple[Host, Started]:
-        began = time.perf_counter()
         self.store.open()
-        self._snapshots.mkdir(parents=True, exist_ok=True)
+        return load(self.store, self.archive, self.limits, self.tell)
 
-        def complain(why: str) -> None:
-            self.tell("snapshot_damaged", error=why)
-
-        found: int | None = None
-        host = Host(self.limits)
-        for found, host in newest_whole(self._snapshots, self.limits, complain):  # noqa: B007  the first one
-            break
-        self.snapshot_position = found or 0
-        self.snapshot_at = None
-        try:
-            replayed = self._replay(host)
-        except StoreError as error:
-            if found is None and self.store.first() > 1:
-                raise StoreError(
-                    f"{error}; and there is no whole snapshot to begin with", lasting=True
-                ) from None
-            raise
-        return host, Started(found, replayed, time.perf_counter() - began)
-
-    def _replay(self, host: Host) -> int:
-        """Feed the rest of the log to `host`; how many events."""
-        start = host.position
-        for group in self.store.read(start):
+    async def _follow(self) -> None:
+        """Wait for the store to be free, with a state as near as can be, and take it."""
+        follower = Follower(cast(SharedStore, self.store), self.archive, self.limits, self.tell)
+        while True:
+            async for how in follower.wait():
+                self.down = how
+            self.started = follower.started
             try:
-                events = decode_group(group.payload)
-            except msgspec.MsgspecError as error:
-                raise ReplayError(f"events {group.first} ff. of the log cannot be read: {error}") from None
-            for event in events[max(0, start - group.first + 1) :]:
-                host.apply(event)
-        return host.position - start
+                await self._take_over(follower.host)
+            except (SemibanditError, OSError) as error:
+                self.tell("takeover_failed", error=str(error))
+                follower.forget()  # its state is ahead of the log
+                continue
+            self.tell("took_over", position=self.host.position)
+            return
+
+    def _lost(self, error: StoreError) -> None:
+        """The store says that it can no longer be written; from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is served any more
+            self._loop.call_soon_threadsafe(self._fail, error)
 
     def _fail(self, error: StoreError) -> None:
         """The log could not be written: begin anew."""
@@ -176,6 +173,13 @@ class Service:
                 await self._loop.run_in_executor(None, old.stop)
             try:
                 await self._take_over()
+            except Taken as error:
+                self.tell("stepped_down", error=str(error))
+                if not self._standby:
+                    self.down, self.fatal = str(error), error
+                    self.gave_up()
+                    return
+                await self._follow()
             except (SemibanditError, OSError) as error:
                 self.down = str(error)
                 self.tell("recovery_failed", error=str(error))
@@ -313,14 +317,14 @@ class Service:
         assert committer is not None
         if self.host.position == self.snapshot_position:
             return self.snapshot_position
-        folder = self._snapshots / f".writing-{secrets.token_hex(4)}"
+        folder = self.archive.workplace()
         written = begin(self.host, folder)
         self.pauses.observe(written.pause)
         barrier = committer.barrier() if self.down is None else None
         await self._loop.run_in_executor(None, written.wait)
         if barrier is not None:
             await barrier  # a snapshot never covers what is not in the log
-        await self._loop.run_in_executor(None, publish, folder, self._snapshots, written.position)
+        await self._loop.run_in_executor(None, self.archive.publish, folder, written.position)
         self.snapshots += 1
         self.snapshot_position, self.snapshot_at = written.position, time.monotonic()
         self.tell("snapshot", position=written.position, pause_ms=round(written.pause * 1e3, 2))
@@ -329,20 +333,7 @@ class Service:
 
     def _retire(self, position: int) -> None:
         """Old snapshots go, and the log before the oldest one that stays, if it is old enough."""
-        tidy(self._snapshots, self.upkeep.snapshots)
-        path = self.data / "marks.json"
-        marks: list[list[float]] = []
-        with contextlib.suppress(OSError, ValueError):
-            marks = json.loads(path.read_text())
-        now = time.time()
-        marks.append([now, position])
-        old = [mark for mark in marks if mark[0] <= now - self.upkeep.retention]
-        kept = marks[-max(1, self.upkeep.snapshots) :]
-        before = min(int(old[-1][1]) if old else 0, int(kept[0][1])) + 1
-        marks = [mark for mark in marks if mark[1] + 1 >= before][-10_000:]
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(marks))
-        new.replace(path)
+        before = self.archive.retire(position, self.upkeep.snapshots, self.upkeep.retention)
         if before > 1 and self.committer is not None:
             self.committer.add_chore(lambda: self.store.prune(before))
 

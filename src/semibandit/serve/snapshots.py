@@ -63,9 +63,14 @@ def _plain(value: Any) -> Any:
     raise NotImplementedError(f"a snapshot cannot hold {value!r}")
 
 
+def place_of(root: Path, position: int) -> Path:
+    """The folder of the snapshot that covers `position` events."""
+    return root / _NAME.format(position)
+
+
 def publish(written: Path, root: Path, position: int) -> Path:
     """Give a written snapshot its name among those in `root`; from then on it is one. Atomic."""
-    place = root / _NAME.format(position)
+    place = place_of(root, position)
     if place.exists():
         shutil.rmtree(written)
         return place
@@ -83,14 +88,14 @@ def positions(root: Path) -> list[int]:
 def tidy(root: Path, keep: int) -> None:
     """Remove all but the newest `keep` snapshots, and what was never finished."""
     for position in positions(root)[keep:]:
-        shutil.rmtree(root / _NAME.format(position), ignore_errors=True)
+        shutil.rmtree(place_of(root, position), ignore_errors=True)
     for path in root.glob(".writing-*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def read_snapshot(root: Path, position: int, limits: Limits | None = None) -> Host:
     """The state after `position` events; a `FileError` if anything of it is damaged."""
-    folder = root / _NAME.format(position)
+    folder = place_of(root, position)
     try:
         about = json.loads((folder / _MANIFEST).read_text())
         if about["format"] > FORMAT:
