@@ -20,7 +20,8 @@ from semibandit.serve.events import (
     unpack_arms,
     unpack_numbers,
 )
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 from semibandit.serve.refusals import Refusal, ReplayError
 from semibandit.serve.snapshots import publish, read_snapshot, write_snapshot
 from semibandit.serve.wire import PolicySpec

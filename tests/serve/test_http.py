@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from semibandit.client import AsyncClient, ServiceError
-from semibandit.serve.host import Limits
+from semibandit.serve.limits import Limits
 from semibandit.serve.metrics import Metrics
 from semibandit.serve.openapi import openapi
 from semibandit.serve.tokens import Tokens, new_token

@@ -34,7 +34,7 @@ class Committer:
         failed: Callable[[StoreError], None],
         written: Callable[[int, float, int], None],
     ) -> None:
-        self._store, self._loop, self._failed, self._written = store, loop, failed, written
+        self.store, self._loop, self._failed, self._written = store, loop, failed, written
         self._next = position + 1
         self._events: list[bytes] = []
         self._waiters: list[Waiter] = []
@@ -53,12 +53,14 @@ class Committer:
         waiter = self._loop.create_future()
         if self.error is not None:
             waiter.set_exception(self.error)
+            waiter.exception()  # perhaps nobody fetches it
             return waiter
         with self._change:
             self._events += events
             self._waiters.append(waiter)
         self.handed += len(events)
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
         return waiter
 
     def barrier(self) -> Waiter | None:
@@ -109,7 +111,7 @@ class Committer:
             payload = encode_group(events)
             size = len(payload)
             try:
-                self._store.append(Group(self._next, len(events), payload))
+                self.store.append(Group(self._next, len(events), payload))
             except StoreError as caught:
                 error = caught
             except Exception as caught:  # whatever a store raises, it has promised nothing

@@ -18,7 +18,8 @@ import psycopg
 
 from semibandit.errors import FileError
 from semibandit.serve.archive import first_needed
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 from semibandit.serve.postgres_link import Connection
 from semibandit.serve.postgres_store import PostgresStore
 from semibandit.serve.snapshots import place_of, read_snapshot

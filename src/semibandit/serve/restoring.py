@@ -10,7 +10,8 @@ import msgspec
 
 from semibandit.serve.archive import Archive
 from semibandit.serve.events import decode_group
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 from semibandit.serve.refusals import ReplayError
 from semibandit.serve.store import Store, StoreError
 

@@ -16,7 +16,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -25,28 +25,18 @@ from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
 from semibandit.serve.events import Event, encode_event, encode_group
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.keeper import Keeper, Upkeep
+from semibandit.serve.limits import Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.restoring import Started, load
-from semibandit.serve.snapshotter import begin
 from semibandit.serve.standby import Follower
 from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
-
-
-class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """When snapshots are written, and how long the log is kept."""
-
-    #: A snapshot after so many events, or seconds if anything happened.
-    snapshot_events: int = 500_000
-    snapshot_seconds: float = 300.0
-    #: Snapshots that are kept; the log reaches back to the oldest of them at least.
-    snapshots: int = 2
-    #: Seconds for which the log is kept besides, for export.
-    retention: float = 7 * 86_400.0
+T = TypeVar("T")
 
 
 class Service:
@@ -63,8 +53,8 @@ class Service:
         clock: ServiceClock | None = None,
         tell: Teller = lambda *a, **k: None,
     ) -> None:
-        self.store, self.archive = store, archive or FolderArchive(data)
-        self.limits, self.upkeep = limits or Limits(), upkeep or Upkeep()
+        self.store, self.limits = store, limits or Limits()
+        self.keeper = Keeper(archive or FolderArchive(data), upkeep or Upkeep(), tell)
         self.clock = clock or ServiceClock()
         self.tell = tell
         self.host = Host(self.limits)
@@ -77,13 +67,9 @@ class Service:
         self.gave_up: Callable[[], None] = lambda: None
         self._standby = False
         self.pulse = Pulse()
-        self.commit_times, self.pauses = Histogram(), Histogram()
+        self.commit_times = Histogram()
         self.latencies: dict[str, Histogram] = {}
-        self.duplicates = self.requests = self.refused = self.recoveries = self.snapshots = 0
-        self.log_bytes = 0
-        self.snapshot_at: float | None = None
-        self.snapshot_position = 0
-        self._snapshot_task: asyncio.Task[int] | None = None
+        self.duplicates = self.requests = self.refused = self.recoveries = self.log_bytes = 0
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- start, stop -------------------------------------------------------------------------------------
@@ -100,13 +86,7 @@ class Service:
             await self._follow()
         else:
             await self._take_over()
-        await self._make(policies or {})
-        self._spawn(self._beat())
-        assert self.started is not None
-        return self.started
-
-    async def _make(self, policies: dict[str, PolicySpec]) -> None:
-        for name, spec in policies.items():
+        for name, spec in (policies or {}).items():
             seat = self.host.seats.get(name)
             if seat is None:
                 waiter = self.create(name, spec)
@@ -114,13 +94,16 @@ class Service:
                 await waiter
             elif msgspec.msgpack.encode(seat.spec) != msgspec.msgpack.encode(spec):
                 self.tell("policy_differs", policy=name, note="the one in the data folder goes on as it is")
+        self._spawn(self._beat())
+        assert self.started is not None
+        return self.started
 
     async def _take_over(self, host: Host | None = None) -> None:
         """From nothing, from a failure, or from a `host` that followed a log that is ours now, to serving."""
         if host is None:
             host, self.started = await self._loop.run_in_executor(None, self._load)
-        assert host is not None
-        self.snapshot_position, self.snapshot_at = (self.started and self.started.snapshot) or 0, None
+        assert host is not None and self.started is not None
+        self.keeper.begin(self.started.snapshot or 0)
         self.clock.begin(host.time)
         event = host.open(self.clock.now(), secrets.token_hex(3))
         group = Group(host.position, 1, encode_group([encode_event(event)]))
@@ -131,11 +114,11 @@ class Service:
 
     def _load(self) -> tuple[Host, Started]:
         self.store.open()
-        return load(self.store, self.archive, self.limits, self.tell)
+        return load(self.store, self.keeper.archive, self.limits, self.tell)
 
     async def _follow(self) -> None:
         """Wait for the store to be free, with a state as near as can be, and take it."""
-        follower = Follower(cast(SharedStore, self.store), self.archive, self.limits, self.tell)
+        follower = Follower(cast(SharedStore, self.store), self.keeper.archive, self.limits, self.tell)
         while True:
             async for how in follower.wait():
                 self.down = how
@@ -165,8 +148,7 @@ class Service:
         wait = 0.2
         while True:
             await asyncio.sleep(wait)
-            if self._snapshot_task is not None:
-                await asyncio.wait([self._snapshot_task])
+            await self.keeper.wait()
             old = self.committer
             if old is not None:
                 self.committer = None
@@ -196,13 +178,12 @@ class Service:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._snapshot_task is not None:
-            await asyncio.wait([self._snapshot_task])
+        await self.keeper.wait()
         if self.committer is not None:
             await self._loop.run_in_executor(None, self.committer.stop)
-            if was_up and self.committer.error is None and self.host.position > self.snapshot_position:
+            if was_up and self.committer.error is None:
                 with contextlib.suppress(FileError, OSError, StoreError):
-                    await self._snapshot()
+                    await self.keeper.write(self.host, self.committer)
         self.store.close()
 
     def _spawn(self, work: Any) -> None:
@@ -212,15 +193,35 @@ class Service:
 
     # -- requests: each returns its answer, and what to wait for before it may be sent -----------------------
 
-    def _ready(self) -> Host:
+    def ready(self) -> Host:
+        """The host, or a 503."""
         if self.down is not None:
             raise Refusal(503, "unavailable", f"not serving now: {self.down}")
         return self.host
 
-    def _log(self, *events: Event | None) -> Waiter | None:
+    def _log(self, event: Event | None) -> Waiter | None:
+        """Hand an event over; without one, wait for those of others that the answer may rest on."""
         assert self.committer is not None
-        encoded = [encode_event(event) for event in events if event is not None]
-        return self.committer.put(encoded) if encoded else self.committer.barrier()
+        return self.committer.barrier() if event is None else self.committer.put([encode_event(event)])
+
+    def log_all(self, events: list[Event]) -> Waiter | None:
+        """`_log` for several events, which are written together; None if there is nothing to wait for."""
+        if self.committer is None:
+            return None
+        if not events:
+            return self.committer.barrier()
+        return self.committer.put([encode_event(event) for event in events])
+
+    def _do(self, work: Callable[..., T], *given: Any) -> T:
+        """Let the host do something now. What it refuses changes nothing; whatever else it raises breaks the state."""
+        if self.down is not None:
+            raise Refusal(503, "unavailable", f"not serving now: {self.down}")
+        try:
+            return work(self.clock.now(), *given)
+        except Refusal:
+            raise
+        except Exception as error:
+            raise self._broke(error) from error
 
     def _broke(self, error: Exception) -> Refusal:
         """Something that must not happen happened half way: what is in memory cannot be trusted."""
@@ -228,6 +229,31 @@ class Service:
         self.committer.error = StoreError(f"the state broke: {type(error).__name__}: {error}")
         self._fail(self.committer.error)
         return Refusal(503, "unavailable", "the request broke the state, which is made anew from the log")
+
+    def decide(
+        self,
+        name: str,
+        exclude: Any = None,
+        among: Any = None,
+        count: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Event | None, list[Made]]:
+        """`Host.select`; the event is the caller's to log."""
+        return self._do(self.host.select, name, exclude, among, count, key)
+
+    def learn(
+        self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
+    ) -> tuple[Event | None, Learnt]:
+        """`Host.reward`; the event is the caller's to log."""
+        event, learnt = self._do(self.host.reward, name, decision, arms, rewards)
+        self.duplicates += learnt.duplicates
+        return event, learnt
+
+    def count(self, name: str, key: str, arms: list[Any], rewards: list[Any]) -> tuple[Event | None, Learnt]:
+        """`Host.update`; the event is the caller's to log."""
+        event, learnt = self._do(self.host.update, name, key, arms, rewards)
+        self.duplicates += learnt.duplicates
+        return event, learnt
 
     def select(
         self,
@@ -237,105 +263,38 @@ class Service:
         count: int | None = None,
         key: str | None = None,
     ) -> tuple[list[Made], Waiter | None]:
-        """`Host.select`."""
-        host = self._ready()
-        try:
-            event, made = host.select(self.clock.now(), name, exclude, among, count, key)
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
+        """`decide`, logged."""
+        event, made = self._do(self.host.select, name, exclude, among, count, key)
         return made, self._log(event)
 
     def reward(
         self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
     ) -> tuple[Learnt, Waiter | None]:
-        """`Host.reward`."""
-        host = self._ready()
-        try:
-            event, learnt = host.reward(self.clock.now(), name, decision, arms, rewards)
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
-        self.duplicates += learnt.duplicates
-        return learnt, self._log(event)
-
-    def update(
-        self, name: str, key: str, arms: list[Any], rewards: list[Any]
-    ) -> tuple[Learnt, Waiter | None]:
-        """`Host.update`."""
-        host = self._ready()
-        try:
-            event, learnt = host.update(self.clock.now(), name, key, arms, rewards)
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
-        self.duplicates += learnt.duplicates
+        """`learn`, logged."""
+        event, learnt = self.learn(name, decision, arms, rewards)
         return learnt, self._log(event)
 
     def create(self, name: str, spec: PolicySpec) -> Waiter | None:
-        """`Host.create`."""
-        return self._log(self._ready().create(self.clock.now(), name, spec))
+        """`Host.create`, logged."""
+        return self._log(self.ready().create(self.clock.now(), name, spec))
 
     def remove(self, name: str) -> Waiter | None:
-        """`Host.remove`."""
-        return self._log(self._ready().remove(self.clock.now(), name))
+        """`Host.remove`, logged."""
+        return self._log(self.ready().remove(self.clock.now(), name))
 
     def change_arms(
         self, name: str, arms: list[Any], attributes: list[Any] | None, insert: bool
     ) -> Waiter | None:
-        """`Host.insert` or `Host.delete`."""
-        host = self._ready()
-        try:
-            if insert:
-                return self._log(host.insert(self.clock.now(), name, arms, attributes))
-            return self._log(host.delete(self.clock.now(), name, arms))
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
-
-    # -- snapshots ---------------------------------------------------------------------------------------
+        """`Host.insert` or `Host.delete`, logged."""
+        if insert:
+            return self._log(self._do(self.host.insert, name, arms, attributes))
+        return self._log(self._do(self.host.delete, name, arms))
 
     async def snapshot(self) -> int:
         """Write a snapshot, or wait for the one that is being written: how many events it covers."""
-        self._ready()
-        if self._snapshot_task is None:
-            self._snapshot_task = self._loop.create_task(self._snapshot())
-            self._snapshot_task.add_done_callback(self._snapshot_over)
-        return await asyncio.shield(self._snapshot_task)
-
-    def _snapshot_over(self, task: asyncio.Task[int]) -> None:
-        self._snapshot_task = None
-        if not task.cancelled() and task.exception() is not None:
-            self.tell("snapshot_failed", error=str(task.exception()))
-
-    async def _snapshot(self) -> int:
-        committer = self.committer
-        assert committer is not None
-        if self.host.position == self.snapshot_position:
-            return self.snapshot_position
-        folder = self.archive.workplace()
-        written = begin(self.host, folder)
-        self.pauses.observe(written.pause)
-        barrier = committer.barrier() if self.down is None else None
-        await self._loop.run_in_executor(None, written.wait)
-        if barrier is not None:
-            await barrier  # a snapshot never covers what is not in the log
-        await self._loop.run_in_executor(None, self.archive.publish, folder, written.position)
-        self.snapshots += 1
-        self.snapshot_position, self.snapshot_at = written.position, time.monotonic()
-        self.tell("snapshot", position=written.position, pause_ms=round(written.pause * 1e3, 2))
-        await self._loop.run_in_executor(None, self._retire, written.position)
-        return written.position
-
-    def _retire(self, position: int) -> None:
-        """Old snapshots go, and the log before the oldest one that stays, if it is old enough."""
-        before = self.archive.retire(position, self.upkeep.snapshots, self.upkeep.retention)
-        if before > 1 and self.committer is not None:
-            self.committer.add_chore(lambda: self.store.prune(before))
+        host = self.ready()
+        assert self.committer is not None
+        return await self.keeper.write(host, self.committer)
 
     # -- second by second ----------------------------------------------------------------------------------
 
@@ -366,7 +325,7 @@ class Service:
             p50, p99 = whole.quantiles(0.5, 0.99, since=counts)
             last, counts = totals, merged
             self.pulse.add(self._sample(rates, p50, p99))
-            if self.down is None and self._is_due():
+            if self.down is None and self.keeper.is_due(self.host.position):
                 with contextlib.suppress(SemibanditError, OSError):
                     await self.snapshot()
                 due = max(due, time.monotonic())
@@ -388,23 +347,5 @@ class Service:
             for name, seat in self.host.seats.items()
         }
         return Sample(
-            time.time(), rates[0], rates[1], rates[2], p50, p99, self.lag, self.snapshot_age, policies
+            time.time(), rates[0], rates[1], rates[2], p50, p99, self.lag, self.keeper.age, policies
         )
-
-    @property
-    def snapshot_age(self) -> float | None:
-        """Seconds since the last snapshot of this process, None if it wrote none."""
-        return None if self.snapshot_at is None else time.monotonic() - self.snapshot_at
-
-    def _is_due(self) -> bool:
-        waiting = self.host.position - self.snapshot_position
-        if waiting >= self.upkeep.snapshot_events:
-            return True
-        since = self.snapshot_at if self.snapshot_at is not None else self._began
-        return waiting > 1 and time.monotonic() - since >= self.upkeep.snapshot_seconds
-
-    @property
-    def _began(self) -> float:
-        if not hasattr(self, "_up_since"):
-            self._up_since = time.monotonic()
-        return self._up_since

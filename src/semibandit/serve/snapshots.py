@@ -23,7 +23,8 @@ from semibandit import __version__
 from semibandit.catalog import Catalog
 from semibandit.errors import FileError, SemibanditError
 from semibandit.policies.files import load as load_policy
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 
 FORMAT = 1
 _NAME = "{:020d}"

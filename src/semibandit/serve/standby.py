@@ -13,7 +13,8 @@ from typing import Any
 
 from semibandit.errors import SemibanditError
 from semibandit.serve.archive import Archive
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 from semibandit.serve.restoring import Started, load, replay
 from semibandit.serve.store import SharedStore, StoreError
 
