@@ -44,9 +44,9 @@ class Load(threading.Thread):
         return content if answer.status == 200 else None
 
     def run(self):
-        connection = None
+        connection = address = None
         while not self.ended:
-            if connection is None:
+            if connection is None or self.address not in (None, address):
                 address = self.address
                 if address is None:
                     time.sleep(0.005)
@@ -81,10 +81,10 @@ class Load(threading.Thread):
 
 
 def account(events):
-    """What the log says: the naive tally, and a policy of the library that was fed it by `select` and `update`."""
+    """What the log says: a policy of the library that was fed it by `select` and `update`, the naive tally, rewards."""
     policy = sb.CTS(sb.Uniform(n_arms=60, rank=4), seed=5)
     told, number = [], 0
-    arms_of = {}
+    arms_of, values = {}, {}
     for event in events:
         if type(event) is Selected:
             arms = unpack_arms(event.arms)
@@ -97,7 +97,9 @@ def account(events):
             rewards = unpack_numbers(event.rewards)
             policy.update(arms_of[event.number][slice(None) if places is None else places], rewards)
             told.append((event.number, places, rewards.tolist()))
-    return policy, tally(told)
+            for place, reward in zip(places or range(4), rewards.tolist(), strict=True):
+                values[event.number, place] = reward
+    return policy, tally(told), values
 
 
 def check(kept, loads):
@@ -113,12 +115,13 @@ def check(kept, loads):
         store.close()
     position, host = next(iter(archive.restore(None, pytest.fail)))
     assert position == len(events)
-    policy, (decisions, seen, counts, _) = account(events)
+    policy, (decisions, seen, counts, _), values = account(events)
     acknowledged = {key: value for load in loads for key, value in load.acknowledged.items()}
     assert not [load.strange for load in loads if load.strange]
-    for decision, arm in acknowledged:
+    assert seen == set(values)
+    for (decision, arm), reward in acknowledged.items():
         number = int(decision.rsplit("-", 1)[1])
-        assert (number, decisions[number].index(arm)) in seen
+        assert values[number, decisions[number].index(arm)] == reward
     assert policy.counts.tolist() == [counts.get(arm, 0) for arm in range(60)]
     mine, theirs = (_parse(to_bytes(one), "x") for one in (host.seats["default"].policy, policy))
     assert mine[0]["state"] == theirs[0]["state"]
