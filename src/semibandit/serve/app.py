@@ -163,10 +163,7 @@ class App:
             if hot is not None and method != "POST":
                 raise Refusal(405, "method", f"{method} is not for this address: POST is")
             if kind is None and method in ("POST", "PUT") and (length > 0 or hot is not None):
-                told = "content-type must be application/json or application/msgpack"
-                raise Refusal(
-                    415, "content_type", told, field="content-type", value=content.decode("latin-1")
-                )
+                raise _no_type(content)
         except Refusal as error:
             error.door = door
             raise
@@ -288,6 +285,11 @@ class App:
         return result
 
 
+def _no_type(content: bytes) -> Refusal:
+    told = "content-type must be application/json or application/msgpack"
+    return Refusal(415, "content_type", told, field="content-type", value=content.decode("latin-1"))
+
+
 def role_needed(method: str, path: str, hot: bool) -> int:
     """The least role for a request."""
     if hot:
@@ -323,6 +325,8 @@ def _short(value: Any) -> Any:
 
 def decode(codec: Codec, door: Door, body: bytes) -> Any:
     """A request's body as its type; a 422 that names field and value for anything else, a 400 for what is no JSON."""
+    if door.content is None:
+        raise _no_type(b"")
     try:
         return codec.msgpack.decode(body) if door.content is MSGPACK else codec.json.decode(body)
     except msgspec.ValidationError as error:

@@ -137,6 +137,8 @@ class Host:
         seat = self.seats.get(name)
         if seat is None:
             raise no_policy(name)
+        if count is None and exclude is None and among is None and key is None and seat.plain:
+            return self._select_one(at, seat)
         limits = self.limits
         n = 1 if count is None else count
         if n != 1 and not 1 <= n <= min(limits.decisions_per_request, seat.spec.max_pending):
@@ -166,6 +168,16 @@ class Host:
         if seat.knows_chances and exclude is None and among is None:
             event.chances = pack_numbers(seat.chances(arms))
         return event, answer
+
+    def _select_one(self, at: int, seat: Seat) -> tuple[Selected, list[Made]]:
+        """`select` as it is asked most often: one decision among all arms, by number."""
+        seat.tick(at)
+        number, made = seat.decide(None, None, 1, at)
+        self._advance(at)
+        arms = made[0]
+        decision = f"{self.openings.tag}-{seat.serial}-{number}"
+        event = Selected(at, seat.name, number, arms.astype("<i4").tobytes())
+        return event, [Made(decision, arms.tolist(), seat.policy.t)]
 
     def _select(
         self, at: int, seat: Seat, exclude: Any, among: Any, count: int, key: str | None

@@ -41,6 +41,11 @@ class Seat:
         self.rewards = self.expired = self.evicted = 0
         self.total = 0.0
         self._here: int | None = None
+        #: Whether the policy plays arms with probabilities that can be told.
+        self.knows_chances = spec.policy == "random" and type(policy.matroid) is Uniform
+
+        #: Whether answers are arm numbers and nothing else.
+        self.plain = not self.labelled and not self.knows_chances
 
     @property
     def policy(self) -> Policy:
@@ -51,10 +56,10 @@ class Seat:
 
     def tick(self, now: int) -> None:
         """What is past its time leaves. O(1) if nothing is."""
-        ledger = self.ledger
-        while ledger.is_due(now):
+        while self.ledger.is_due(now):
             self._let_go()
-        self.keys.expire(now)
+        if self.keys:
+            self.keys.expire(now)
 
     def _let_go(self) -> None:
         _, waited = self.ledger.drop_oldest()
@@ -70,17 +75,20 @@ class Seat:
         policy, ledger = self._policy, self.ledger
         select, add, heeds = policy.select, ledger.add, self._heeds_waiting
         asked = None if exclude is None and among is None else self._asked(exclude, among)
+        arms = select() if asked is None else select(**asked)
+        # Not before: a policy that refuses has changed nothing, and neither have we.
         while ledger.is_full(count, count * policy.matroid.rank):
             self.evicted += 1
             self._let_go()
-        first, made = ledger.next, []
-        for _ in range(count):
-            arms = select() if asked is None else select(**asked)
+        first, made = ledger.next, [arms]
+        while True:
             add(arms, at)
             if heeds:
                 policy._wait(arms, 1)
+            if len(made) == count:
+                return first, made
+            arms = select() if asked is None else select(**asked)
             made.append(arms)
-        return first, made
 
     def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
         asked = {}
@@ -103,11 +111,6 @@ class Seat:
                     told = f"{where} = {arm!r} is not an arm: ids are 0 .. {self._policy.n_arms - 1}"
                     raise bad(where, arm, told) from None
             raise bad(field, None, str(error)) from None
-
-    @property
-    def knows_chances(self) -> bool:
-        """Whether the policy plays arms with probabilities that can be told."""
-        return self.spec.policy == "random" and type(self._policy.matroid) is Uniform
 
     def chances(self, arms: IntArray) -> FloatArray:
         """With which probability each arm was played, if `knows_chances`: any base is as likely. O(D)."""
