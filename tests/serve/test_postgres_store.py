@@ -16,6 +16,7 @@ from semibandit.serve.host import Host
 from semibandit.serve.restoring import load, replay
 from semibandit.serve.snapshots import write_snapshot
 from semibandit.serve.store import Group, StoreError, Taken
+from semibandit.serve.stores import open_to_read
 from semibandit.serve.wire import PolicySpec
 from support.postgres import PASSWORD
 from support.service import until
@@ -106,6 +107,24 @@ def test_one_leads_and_the_next_is_refused_or_waits(store, address):
     until(second.try_take, 5.0)
     assert second.last() == 1 and second.epoch == 2
     second.close()
+
+
+def test_a_reader_makes_and_changes_nothing(address, postgres, database):
+    reader = make(address)
+    with pytest.raises(StoreError, match="there is no log in postgresql://learner@"):
+        reader.open_to_read()
+    reader.close()
+    assert postgres.run(database, "SELECT to_regnamespace('semibandit')") == [(None,)]
+    leader = make(address)
+    leader.open()
+    leader.append(group(1, 2))
+    beside = open_to_read(address, "semibandit")
+    assert list(beside.read(beside.first() - 1)) == [group(1, 2)]
+    with pytest.raises(StoreError, match="read-only"):
+        beside.append(group(3, 1))
+    beside.close()
+    leader.append(group(3, 1))
+    leader.close()
 
 
 def test_schemas_are_services_of_their_own(store, address):

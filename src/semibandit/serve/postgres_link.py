@@ -157,7 +157,8 @@ class Link:
 
     def told(self, error: Exception) -> StoreError:
         """What the database complains of, without secrets, and whether it will ever be different."""
-        text = " ".join(str(error).split()) or type(error).__name__
+        told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+        text = " ".join((told or str(error)).split()) or type(error).__name__
         for secret in self._secrets:
             for form in (secret, quote(secret), quote(secret, safe="")):
                 text = text.replace(form, "***")

@@ -83,6 +83,13 @@ class PostgresStore:
             raise
         self._db = db
 
+    def open_to_read(self) -> None:
+        """Read the log beside whoever writes it; nothing is made, and nothing may be written."""
+        self._db = self.link.connect("reader")
+        if self._ask("SELECT to_regclass('{s}.log')")[0] is None:
+            raise StoreError(f"there is no log in {self.where}", lasting=True)
+        self._ask("SELECT set_config('default_transaction_read_only', 'on', false)")
+
     def open(self) -> None:
         self.attach()
         end = time.monotonic() + self.lease + _GRACE

@@ -19,14 +19,12 @@ import uvicorn
 
 from semibandit.errors import ParameterError, SemibanditError
 from semibandit.serve.app import App
-from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.protocol import PatientProtocol, sweep
 from semibandit.serve.restoring import Started
 from semibandit.serve.routes import Routes
 from semibandit.serve.service import Service
 from semibandit.serve.settings import Settings, is_loopback
-from semibandit.serve.sqlite_store import SqliteStore
-from semibandit.serve.store import Store
+from semibandit.serve.stores import make_store
 from semibandit.serve.tokens import Tokens
 
 
@@ -37,19 +35,6 @@ def tell(event: str, **facts: Any) -> None:
     line = msgspec.json.encode({"at": stamp, "event": event, **facts}, enc_hook=str)
     sys.stderr.write(line.decode() + "\n")
     sys.stderr.flush()
-
-
-def make_store(settings: Settings) -> tuple[Store, Archive]:
-    """The store that the settings name, and where its snapshots are."""
-    server = settings.server
-    if server.store == "sqlite":
-        return SqliteStore(Path(server.data)), FolderArchive(Path(server.data))
-    from semibandit.serve.postgres_archive import PostgresArchive
-    from semibandit.serve.postgres_link import Link
-    from semibandit.serve.postgres_store import PostgresStore
-
-    store = PostgresStore(Link(server.store, server.schema), server.lease)
-    return store, PostgresArchive(store)
 
 
 class _Server(uvicorn.Server):
@@ -63,7 +48,7 @@ class _Server(uvicorn.Server):
 def make_app(settings: Settings, say: Callable[..., None] = tell) -> App:
     """The application of a service that is not started yet."""
     tokens = None if settings.server.tokens is None else Tokens.read(Path(settings.server.tokens))
-    store, archive = make_store(settings)
+    store, archive = make_store(settings.server)
     service = Service(
         store,
         Path(settings.server.data),
@@ -151,7 +136,6 @@ async def _listens(server: uvicorn.Server, listening: asyncio.Task[None]) -> Non
     """Until it does, or never will."""
     while not server.started and not listening.done():
         await asyncio.sleep(0.005)
-
 
 
 def listen(settings: Settings) -> Socket:
