@@ -9,8 +9,8 @@ import time
 import pytest
 
 from semibandit.client import Client
-from semibandit.serve.archive import FolderArchive
 from semibandit.serve.events import Selected
+from semibandit.serve.snapshots import FolderShelf
 from semibandit.serve.sqlite_store import SqliteStore
 from support.load import OPTIONS, Load, check, kill_again_and_again
 from support.service import Server, events_in, until
@@ -18,7 +18,7 @@ from support.service import Server, events_in, until
 
 def kept(folder):
     """The log and the snapshots of a folder."""
-    return SqliteStore(folder), FolderArchive(folder)
+    return SqliteStore(folder), FolderShelf(folder / "snapshots")
 
 
 def test_killed_under_load_nothing_acknowledged_is_lost(tmp_path):

@@ -16,8 +16,8 @@ from support.service import Server, until
 
 pytest.importorskip("psycopg", reason="psycopg is missing: pip install 'semibandit[postgres]'")
 
-from semibandit.serve.postgres_archive import PostgresArchive
 from semibandit.serve.postgres_link import Link
+from semibandit.serve.postgres_shelf import PostgresShelf
 from semibandit.serve.postgres_store import PostgresStore
 
 
@@ -25,7 +25,7 @@ from semibandit.serve.postgres_store import PostgresStore
 def kept(address):
     """The log and the snapshots in the database."""
     store = PostgresStore(Link(address))
-    return store, PostgresArchive(store)
+    return store, PostgresShelf(store)
 
 
 @pytest.fixture

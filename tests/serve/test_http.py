@@ -206,6 +206,32 @@ def test_labels_by_http(tmp_path):
     play(ask, tmp_path, {"page": CATALOG})
 
 
+def test_labels_that_no_file_can_hold_are_refused(tmp_path):
+    async def ask(client):
+        headers = {"content-type": "application/msgpack"}
+        before = client.service.host.position
+        for label in (
+            b"bytes",
+            {"a": 1},
+            float("inf"),
+            [b"x"],
+            [float("nan")],
+            msgspec.Raw(b"\xc7\x01\x05\x00"),
+        ):
+            body = msgspec.msgpack.encode({"arms": [label], "attributes": ["news"]})
+            answer = await client.post("/v1/policies/page/arms/insert", content=body, headers=headers)
+            assert answer.status_code == 422, label
+        large = f'{{"arms": [{10**30}], "attributes": ["news"]}}'
+        answer = await client.post(
+            "/v1/policies/page/arms/insert", content=large, headers={"content-type": "application/json"}
+        )
+        assert answer.status_code in (200, 422) and client.service.down is None
+        assert client.service.host.position - before <= 1
+        assert (await client.post("/v1/snapshot")).status_code == 200
+
+    play(ask, tmp_path, {"page": CATALOG})
+
+
 def test_arms_in_order(tmp_path):
     async def ask(client):
         told = {"key": "k", "arms": [5, 7, 7, 9], "rewards": [0.5, 1, 1, 0.5]}

@@ -17,6 +17,7 @@ from oracles.service import tally
 from semibandit.client import Client
 from semibandit.policies.files import _parse, to_bytes
 from semibandit.serve.events import Rewarded, Selected, decode_group, unpack_arms, unpack_numbers
+from semibandit.serve.snapshots import newest_whole
 from support.service import Server
 
 OPTIONS = ("--arms", 60, "--rank", 4, "--policy", "cts", "--seed", 5)
@@ -105,15 +106,15 @@ def account(events):
 def check(kept, loads):
     """Every acknowledged reward is in the log once, and the service's policy is the one that was fed the log.
 
-    `kept`: the store and the archive of a service that has stopped in order, so its snapshot covers the whole log.
+    `kept`: the store and the shelf of a service that has stopped in order, so its snapshot covers the whole log.
     """
-    store, archive = kept
+    store, shelf = kept
     store.open()
     try:
         events = [event for group in store.read(0) for event in decode_group(group.payload)]
     finally:
         store.close()
-    position, host = next(iter(archive.restore(None, pytest.fail)))
+    position, host = newest_whole(shelf, None, pytest.fail)
     assert position == len(events)
     policy, (decisions, seen, counts, _), values = account(events)
     acknowledged = {key: value for load in loads for key, value in load.acknowledged.items()}

@@ -107,9 +107,14 @@ class Host:
         if seat.policy.n_arms > self.limits.arms:
             told = f"{seat.policy.n_arms} arms: at most {self.limits.arms} are served"
             raise Refusal(413, "too_many_arms", told, field="arms", value=seat.policy.n_arms)
+        try:
+            packed = msgspec.msgpack.encode(spec)
+            seat.check_that_it_can_be_saved()
+        except (SemibanditError, TypeError, ValueError, OverflowError) as error:
+            raise bad("options", None, f"a policy like that has no place in a file: {error}") from None
         self._seat_in(seat)
         self._advance(at)
-        return Created(at, name, msgspec.Raw(msgspec.msgpack.encode(spec)))
+        return Created(at, name, msgspec.Raw(packed))
 
     def _seat_in(self, seat: Seat) -> None:
         self.seats[seat.name] = seat

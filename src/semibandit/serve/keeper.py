@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from semibandit.serve.archive import Archive
 from semibandit.serve.committer import Committer
 from semibandit.serve.host import Host
 from semibandit.serve.pulse import Histogram
+from semibandit.serve.snapshots import Shelf
 from semibandit.serve.snapshotter import begin
 
 
@@ -28,10 +28,10 @@ class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Keeper:
-    """The snapshots in `archive`. `position`: events that the newest covers; `written`: how many it wrote."""
+    """The snapshots on `shelf`. `position`: events that the newest covers; `written`: how many it wrote."""
 
-    def __init__(self, archive: Archive, upkeep: Upkeep, tell: Callable[..., None]) -> None:
-        self.archive, self.upkeep, self._tell = archive, upkeep, tell
+    def __init__(self, shelf: Shelf, upkeep: Upkeep, tell: Callable[..., None]) -> None:
+        self.shelf, self.upkeep, self._tell = shelf, upkeep, tell
         self.position = self.written = 0
         self.pauses = Histogram()
         self._since = time.monotonic()
@@ -73,19 +73,18 @@ class Keeper:
         if host.position == self.position:
             return self.position
         loop = asyncio.get_running_loop()
-        folder = self.archive.workplace()
-        new = begin(host, folder)
+        new = begin(host, self.shelf.room())
         self.pauses.observe(new.pause)
         barrier = committer.barrier()
         await loop.run_in_executor(None, new.wait)
         if barrier is not None:
             await barrier  # a snapshot never covers what is not in the log
-        await loop.run_in_executor(None, self.archive.publish, folder, new.position)
+        await loop.run_in_executor(None, self.shelf.publish, new.folder, new.position)
         self.written += 1
         self.position, self._since = new.position, time.monotonic()
         self._tell("snapshot", position=new.position, pause_ms=round(new.pause * 1e3, 2))
         before = await loop.run_in_executor(
-            None, self.archive.retire, new.position, self.upkeep.snapshots, self.upkeep.retention
+            None, self.shelf.retire, new.position, self.upkeep.snapshots, self.upkeep.retention
         )
         if before > 1:
             committer.add_chore(lambda: committer.store.prune(before))

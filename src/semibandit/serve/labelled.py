@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog import Catalog
 from semibandit.catalog.decisions import GONE as NO_ARM
-from semibandit.errors import ArmError, MatroidError
+from semibandit.catalog.files import snapshot as snapshot_of_catalog
+from semibandit.catalog.labels import pack
+from semibandit.errors import ArmError, MatroidError, ParameterError
 from semibandit.policies.base import Policy
 from semibandit.serve.ledger import GONE, WAITS
 from semibandit.serve.refusals import Refusal, bad
@@ -52,16 +55,6 @@ class LabelledSeat(Seat):
             place = int(found.group(2)) if found else 0
             raise bad(f"{field}[{place}]", arms[place], str(error)) from None
 
-    def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
-        asked = {}
-        if exclude is not None:
-            asked["exclude"] = self._ids(exclude, "exclude")
-        if among is not None:
-            asked["among"] = self._ids(among, "among")
-            if len(set(asked["among"].tolist())) < len(asked["among"]):
-                raise bad("among", among, "among names a label twice")
-        return asked
-
     def places(self, number: int, arms: list[Any]) -> list[int]:
         return places_of(self._labels[number], [as_label(one) for one in arms])
 
@@ -101,8 +94,8 @@ class LabelledSeat(Seat):
         told = [as_label(one) for one in attributes] or [None] * len(labels)
         kind = self.catalog._arms.kind
         for place, (label, attribute) in enumerate(zip(labels, told, strict=True)):
-            if not is_label(label):
-                raise bad(f"arms[{place}]", arms[place], f"arms[{place}] = {label!r} cannot be a label")
+            for what, value in (("arms", label), ("attributes", attribute)):
+                _must_be_plain(value, f"{what}[{place}]")
             if label in self.catalog:
                 what = f"arms[{place}] = {label!r} is there already"
                 raise Refusal(409, "present", what, field=f"arms[{place}]", value=arms[place])
@@ -144,6 +137,9 @@ class LabelledSeat(Seat):
         for number, _ in list(self.catalog._arms.plays):
             self.catalog._arms.plays.settle(number)
 
+    def check_that_it_can_be_saved(self) -> None:
+        json.dumps(snapshot_of_catalog(self.catalog)[0], allow_nan=False)
+
     def save(self, path: Any) -> None:
         self._lend_decisions()
         plays = self.catalog._arms.plays
@@ -156,6 +152,25 @@ class LabelledSeat(Seat):
         for number in self._policy._decisions._arms:
             plays.settle(number)
         self._policy._decisions._arms.clear()
+
+
+def _must_be_plain(value: Any, where: str) -> None:
+    """A `Refusal` for what neither a file nor the log can hold."""
+    try:
+        pack(value, where)
+        if not is_label(value):
+            raise ParameterError(f"{where} = {value!r} cannot be a label")
+        _require_64_bits(value, where)
+    except ParameterError as error:
+        raise bad(where, repr(value), str(error)) from None
+
+
+def _require_64_bits(value: Any, where: str) -> None:
+    if isinstance(value, tuple):
+        for part in value:
+            _require_64_bits(part, where)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ParameterError(f"{where}: {value} has more than 64 bits")
 
 
 def make_seat(name: str, serial: int, spec: PolicySpec, made: Policy | Catalog) -> Seat:

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from semibandit.serve.archive import Archive
 from semibandit.serve.events import decode_group
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
 from semibandit.serve.refusals import ReplayError
+from semibandit.serve.snapshots import Shelf, newest_whole
 from semibandit.serve.store import Store, StoreError
 
 
@@ -24,17 +24,16 @@ class Started(msgspec.Struct):
     seconds: float
 
 
-def load(store: Store, archive: Archive, limits: Limits, tell: Callable[..., Any]) -> tuple[Host, Started]:
+def load(store: Store, shelf: Shelf, limits: Limits, tell: Callable[..., Any]) -> tuple[Host, Started]:
     """The state that the newest whole snapshot and the log after it give."""
     began = time.perf_counter()
 
     def complain(why: str) -> None:
         tell("snapshot_damaged", error=why)
 
-    found: int | None = None
-    host = Host(limits)
-    for found, host in archive.restore(limits, complain):  # noqa: B007  the first one
-        break
+    shelf.open()
+    begun = newest_whole(shelf, limits, complain)
+    found, host = (None, Host(limits)) if begun is None else begun
     try:
         replayed = replay(store, host)
     except StoreError as error:

@@ -48,11 +48,11 @@ class _Server(uvicorn.Server):
 def make_app(settings: Settings, say: Callable[..., None] = tell) -> App:
     """The application of a service that is not started yet."""
     tokens = None if settings.server.tokens is None else Tokens.read(Path(settings.server.tokens))
-    store, archive = make_store(settings.server)
+    store, shelf = make_store(settings.server)
     service = Service(
         store,
         Path(settings.server.data),
-        archive=archive,
+        shelf=shelf,
         limits=settings.limits,
         upkeep=settings.upkeep,
         tell=say,

@@ -7,6 +7,7 @@ confidence width (see `policies.decisions`), arm by arm, until their reward come
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from semibandit.checks import LARGEST, as_arms
 from semibandit.errors import ArmError
 from semibandit.matroids import Uniform
 from semibandit.policies.base import Policy
+from semibandit.policies.files import _snapshot as snapshot_of_policy
 from semibandit.serve.keys import Keys
 from semibandit.serve.ledger import COUNTED, DROPPED, WAITS, Ledger
 from semibandit.serve.refusals import Refusal, bad
@@ -96,7 +98,7 @@ class Seat:
             asked["exclude"] = self._ids(exclude, "exclude")
         if among is not None:
             asked["among"] = self._ids(among, "among")
-            if len(set(among)) < len(among):
+            if len(set(asked["among"].tolist())) < len(asked["among"]):
                 raise bad("among", among, "among names an arm twice")
         return asked
 
@@ -254,6 +256,10 @@ class Seat:
         self._lend_decisions()
         self._policy.save(path)
         self._policy._decisions._arms.clear()
+
+    def check_that_it_can_be_saved(self) -> None:
+        """Raises whatever would keep the policy from being saved later. O(K)."""
+        json.dumps(snapshot_of_policy(self._policy)[0], allow_nan=False)
 
     def _lend_decisions(self) -> None:
         book, ledger = self._policy._decisions, self.ledger

@@ -21,7 +21,6 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from semibandit.errors import FileError, SemibanditError
-from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
 from semibandit.serve.events import Event, encode_event, encode_group
@@ -31,6 +30,7 @@ from semibandit.serve.limits import Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.restoring import Started, load
+from semibandit.serve.snapshots import FolderShelf, Shelf
 from semibandit.serve.standby import Follower
 from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
 from semibandit.serve.wire import Learnt, Made, PolicySpec
@@ -40,21 +40,21 @@ T = TypeVar("T")
 
 
 class Service:
-    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots, unless there is an `archive`."""
+    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots, unless a `shelf` is given."""
 
     def __init__(
         self,
         store: Store,
         data: Path,
         *,
-        archive: Archive | None = None,
+        shelf: Shelf | None = None,
         limits: Limits | None = None,
         upkeep: Upkeep | None = None,
         clock: ServiceClock | None = None,
         tell: Teller = lambda *a, **k: None,
     ) -> None:
         self.store, self.limits = store, limits or Limits()
-        self.keeper = Keeper(archive or FolderArchive(data), upkeep or Upkeep(), tell)
+        self.keeper = Keeper(shelf or FolderShelf(Path(data) / "snapshots"), upkeep or Upkeep(), tell)
         self.clock = clock or ServiceClock()
         self.tell = tell
         self.host = Host(self.limits)
@@ -114,11 +114,11 @@ class Service:
 
     def _load(self) -> tuple[Host, Started]:
         self.store.open()
-        return load(self.store, self.keeper.archive, self.limits, self.tell)
+        return load(self.store, self.keeper.shelf, self.limits, self.tell)
 
     async def _follow(self) -> None:
         """Wait for the store to be free, with a state as near as can be, and take it."""
-        follower = Follower(cast(SharedStore, self.store), self.keeper.archive, self.limits, self.tell)
+        follower = Follower(cast(SharedStore, self.store), self.keeper.shelf, self.limits, self.tell)
         while True:
             async for how in follower.wait():
                 self.down = how
@@ -201,8 +201,7 @@ class Service:
 
     def _log(self, event: Event | None) -> Waiter | None:
         """Hand an event over; without one, wait for those of others that the answer may rest on."""
-        assert self.committer is not None
-        return self.committer.barrier() if event is None else self.committer.put([encode_event(event)])
+        return self.log_all([] if event is None else [event])
 
     def log_all(self, events: list[Event]) -> Waiter | None:
         """`_log` for several events, which are written together; None if there is nothing to wait for."""
@@ -210,7 +209,11 @@ class Service:
             return None
         if not events:
             return self.committer.barrier()
-        return self.committer.put([encode_event(event) for event in events])
+        try:
+            encoded = [encode_event(event) for event in events]
+        except Exception as error:  # they are in the state, and cannot be in the log
+            raise self._broke(error) from error
+        return self.committer.put(encoded)
 
     def _do(self, work: Callable[..., T], *given: Any) -> T:
         """Let the host do something now. What it refuses changes nothing; whatever else it raises breaks the state."""

@@ -12,10 +12,12 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,9 +27,9 @@ from semibandit.errors import FileError, SemibanditError
 from semibandit.policies.files import load as load_policy
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
+from semibandit.serve.store import StoreError, sync_folder
 
 FORMAT = 1
-_NAME = "{:020d}"
 _MANIFEST = "MANIFEST.json"
 _HOST = "host.msgpack"
 
@@ -64,40 +66,99 @@ def _plain(value: Any) -> Any:
     raise NotImplementedError(f"a snapshot cannot hold {value!r}")
 
 
-def place_of(root: Path, position: int) -> Path:
-    """The folder of the snapshot that covers `position` events."""
-    return root / _NAME.format(position)
+class Shelf(Protocol):
+    """Where snapshots are kept. All methods may block, and raise `OSError`, `FileError` or `StoreError`.
+
+    They may be called from any thread; one snapshot is written at a time.
+    """
+
+    def open(self) -> None:
+        """Before anything else."""
+
+    def room(self) -> Path:
+        """A folder that is not there yet, to write a new snapshot to."""
+
+    def publish(self, written: Path, position: int) -> None:
+        """A snapshot was written to `written`, from `room`: from now on it is one. All or nothing."""
+
+    def positions(self) -> list[int]:
+        """How many events each snapshot covers, newest first."""
+
+    def fetch(self, position: int) -> Path:
+        """The folder of a snapshot."""
+
+    def release(self) -> None:
+        """What was fetched has been read."""
+
+    def retire(self, position: int, keep: int, retention: float) -> int:
+        """After the one of `position`: all but the newest `keep` go, and what was never finished.
+
+        Returns the first event that the log must still hold (`first_needed`).
+        """
 
 
-def publish(written: Path, root: Path, position: int) -> Path:
-    """Give a written snapshot its name among those in `root`; from then on it is one. Atomic."""
-    place = place_of(root, position)
-    if place.exists():
-        shutil.rmtree(written)
-        return place
-    os.rename(written, place)
-    sync_folder(root)
-    return place
+def first_needed(marks: list[tuple[float, int]], now: float, keep: int, retention: float) -> int:
+    """The first event that must stay, given when each snapshot was made and what it covers, oldest first.
+
+    The log reaches back to the oldest of the `keep` newest, and to what is younger than `retention` seconds.
+    """
+    old = [position for at, position in marks if at <= now - retention]
+    return min(old[-1] if old else 0, marks[-keep:][0][1]) + 1
 
 
-def positions(root: Path) -> list[int]:
-    """How many events each snapshot in `root` covers, newest first."""
-    found = [int(path.name) for path in root.glob("[0-9]" * 20) if path.is_dir()] if root.is_dir() else []
-    return sorted(found, reverse=True)
+class FolderShelf:
+    """Snapshots as folders in `root`; beside it ``marks.json`` says when each was made."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def open(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def room(self) -> Path:
+        return self.root / f".writing-{secrets.token_hex(4)}"
+
+    def publish(self, written: Path, position: int) -> None:
+        place = self.fetch(position)
+        if place.exists():
+            shutil.rmtree(written)
+            return
+        os.rename(written, place)
+        sync_folder(self.root)
+
+    def positions(self) -> list[int]:
+        found = [int(path.name) for path in self.root.glob("[0-9]" * 20) if path.is_dir()]
+        return sorted(found, reverse=True)
+
+    def fetch(self, position: int) -> Path:
+        return self.root / f"{position:020d}"
+
+    def release(self) -> None:
+        pass
+
+    def retire(self, position: int, keep: int, retention: float) -> int:
+        for old in self.positions()[keep:]:
+            shutil.rmtree(self.fetch(old), ignore_errors=True)
+        for path in self.root.glob(".writing-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        path = self.root.parent / "marks.json"
+        marks: list[tuple[float, int]] = []
+        with contextlib.suppress(OSError, ValueError):
+            marks = [(at, int(place)) for at, place in json.loads(path.read_text())]
+        now = time.time()
+        marks.append((now, position))
+        before = first_needed(marks, now, keep, retention)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps([mark for mark in marks if mark[1] + 1 >= before][-10_000:]))
+        new.replace(path)
+        return before
 
 
-def tidy(root: Path, keep: int) -> None:
-    """Remove all but the newest `keep` snapshots, and what was never finished."""
-    for position in positions(root)[keep:]:
-        shutil.rmtree(place_of(root, position), ignore_errors=True)
-    for path in root.glob(".writing-*"):
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def read_snapshot(root: Path, position: int, limits: Limits | None = None) -> Host:
+def read_snapshot(shelf: Shelf, position: int, limits: Limits | None = None) -> Host:
     """The state after `position` events; a `FileError` if anything of it is damaged."""
-    folder = place_of(root, position)
+    folder: Any = f"the snapshot of event {position}"
     try:
+        folder = shelf.fetch(position)
         about = json.loads((folder / _MANIFEST).read_text())
         if about["format"] > FORMAT:
             raise FileError(f"{folder}: written by a later semibandit ({about['library']})")
@@ -114,34 +175,27 @@ def read_snapshot(root: Path, position: int, limits: Limits | None = None) -> Ho
             return Catalog.load(path) if catalog else load_policy(path)
 
         host.restore(state, load)
-    except FileError:
+    except (FileError, StoreError):  # out of reach is not damaged
         raise
     except (OSError, ValueError, KeyError, TypeError, SemibanditError, msgspec.MsgspecError) as error:
         raise FileError(f"{folder} is damaged: {type(error).__name__}: {error}") from None
+    finally:
+        shelf.release()
     return host
 
 
 def newest_whole(
-    root: Path, limits: Limits | None, complain: Callable[[str], None]
-) -> Iterator[tuple[int, Host]]:
-    """Whole snapshots, newest first, each with its position; damaged ones are complained of."""
-    for position in positions(root):
+    shelf: Shelf, limits: Limits | None, complain: Callable[[str], None]
+) -> tuple[int, Host] | None:
+    """The newest snapshot that is whole, with its position, None if none is; damaged ones are complained of."""
+    for position in shelf.positions():
         try:
-            yield position, read_snapshot(root, position, limits)
+            return position, read_snapshot(shelf, position, limits)
         except FileError as error:
             complain(str(error))
+    return None
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def sync_folder(path: Path) -> None:
-    """What was created or renamed in this folder is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)

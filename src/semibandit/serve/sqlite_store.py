@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from semibandit.serve.store import Group, StoreError, Taken, in_order, nobody
+from semibandit.serve.store import Group, StoreError, Taken, in_order, nobody, sync_folder
 
 _NAME = "log.sqlite"
 _LOCK = "lock"
@@ -76,6 +76,7 @@ class SqliteStore:
                 "digest BLOB NOT NULL, payload BLOB NOT NULL) STRICT"
             )
             db.execute(f"PRAGMA user_version = {_FORMAT}")
+            sync_folder(self.folder)
         return db
 
     def _take(self) -> None:
@@ -85,7 +86,9 @@ class SqliteStore:
         import fcntl
 
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True)
+                sync_folder(self.folder.parent)
             handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be used: {error.strerror}") from None

@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from semibandit.errors import SemibanditError
-from semibandit.serve.archive import Archive
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
 from semibandit.serve.restoring import Started, load, replay
+from semibandit.serve.snapshots import Shelf
 from semibandit.serve.store import SharedStore, StoreError
 
 # Seconds between two looks at the log and the lock, and after a failure at most.
@@ -26,10 +26,8 @@ _MOST = 2.0
 class Follower:
     """`host` is the state of the log as far as it was read; None before the first look, or after `forget`."""
 
-    def __init__(
-        self, store: SharedStore, archive: Archive, limits: Limits, tell: Callable[..., Any]
-    ) -> None:
-        self._store, self._archive, self._limits, self._tell = store, archive, limits, tell
+    def __init__(self, store: SharedStore, shelf: Shelf, limits: Limits, tell: Callable[..., Any]) -> None:
+        self._store, self._shelf, self._limits, self._tell = store, shelf, limits, tell
         self._attached = False
         self.host: Host | None = None
         self.started: Started | None = None
@@ -68,7 +66,7 @@ class Follower:
             self._store.attach()
             self._attached = True
         if self.host is None:
-            self.host, self.started = load(self._store, self._archive, self._limits, self._tell)
+            self.host, self.started = load(self._store, self._shelf, self._limits, self._tell)
             self._tell("standing_by", position=self.host.position, snapshot=self.started.snapshot)
         else:
             replay(self._store, self.host)
@@ -80,7 +78,7 @@ class Follower:
         if (
             self._store.last() != self.host.position
         ):  # the database was put back to an earlier state meanwhile
-            self.host, self.started = load(self._store, self._archive, self._limits, self._tell)
+            self.host, self.started = load(self._store, self._shelf, self._limits, self._tell)
         assert self.started is not None
         self.started.seconds = time.perf_counter() - began
         return True

@@ -7,8 +7,11 @@ process at a time may hold a store.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from semibandit.errors import SemibanditError
@@ -105,3 +108,13 @@ class SharedStore(Store, Protocol):
 
     def try_take(self) -> bool:
         """Take it if nobody has it; whether it is taken now. Nobody who had it before can write after this."""
+
+
+def sync_folder(path: Path) -> None:
+    """What was created or renamed in this folder is on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot
+            os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semibandit.serve.archive import Archive, FolderArchive
 from semibandit.serve.settings import ServerSettings
+from semibandit.serve.snapshots import FolderShelf, Shelf
 from semibandit.serve.sqlite_store import SqliteStore
 from semibandit.serve.store import Store
 
 
-def make_store(server: ServerSettings) -> tuple[Store, Archive]:
+def make_store(server: ServerSettings) -> tuple[Store, Shelf]:
     """The store that the settings name, and where its snapshots are; neither is opened."""
     if server.store == "sqlite":
-        return SqliteStore(Path(server.data)), FolderArchive(Path(server.data))
-    from semibandit.serve.postgres_archive import PostgresArchive
+        return SqliteStore(Path(server.data)), FolderShelf(Path(server.data) / "snapshots")
     from semibandit.serve.postgres_link import Link
+    from semibandit.serve.postgres_shelf import PostgresShelf
     from semibandit.serve.postgres_store import PostgresStore
 
     store = PostgresStore(Link(server.store, server.schema), server.lease)
-    return store, PostgresArchive(store)
+    return store, PostgresShelf(store)
 
 
 def open_to_read(data: str, schema: str) -> Store:

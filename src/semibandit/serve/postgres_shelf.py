@@ -10,41 +10,47 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from semibandit.errors import FileError
-from semibandit.serve.archive import first_needed
-from semibandit.serve.host import Host
-from semibandit.serve.limits import Limits
 from semibandit.serve.postgres_link import Connection
 from semibandit.serve.postgres_store import PostgresStore
-from semibandit.serve.snapshots import place_of, read_snapshot
+from semibandit.serve.snapshots import first_needed
 
 _PIECE = 1 << 20
 _PREFIX = "semibandit-snapshot-"
 _COPY = "COPY {s}.pieces (position, name, part, content) FROM STDIN (FORMAT BINARY)"
 
 
-class PostgresArchive:
+class PostgresShelf:
     """Snapshots in the database of `store`, written while that one leads."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store, self._link = store, store.link
-        self._workplace: _Workplace | None = None
+        self._room: _Workplace | None = None
+        self._fetched: _Workplace | None = None
 
-    def workplace(self) -> Path:
-        self._clean()
-        self._workplace = _Workplace()
-        return self._workplace.path / "written"
+    def open(self) -> None:
+        pass  # the tables are made with those of the log
 
-    def _clean(self) -> None:
-        if self._workplace is not None:
-            self._workplace.close()
-            self._workplace = None
+    def room(self) -> Path:
+        self._leave()
+        self._room = _Workplace()
+        return self._room.path / "written"
+
+    def _leave(self) -> None:
+        if self._room is not None:
+            self._room.close()
+            self._room = None
+
+    def release(self) -> None:
+        if self._fetched is not None:
+            self._fetched.close()
+            self._fetched = None
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Connection]:
@@ -80,46 +86,41 @@ class PostgresArchive:
                     [position, epoch],
                 )
         finally:
-            self._clean()
+            self._leave()
 
     def _is_there(self, db: Connection, position: int) -> bool:
         found = db.execute(self._link.query("SELECT 1 FROM {s}.snapshots WHERE position = %s"), [position])
         return found.fetchone() is not None
 
-    def restore(self, limits: Limits | None, complain: Callable[[str], None]) -> Iterator[tuple[int, Host]]:
+    def positions(self) -> list[int]:
         with self._session() as db:
             found = db.execute(
                 self._link.query("SELECT position FROM {s}.snapshots WHERE kept ORDER BY position DESC")
             ).fetchall()
-            for (position,) in found:
-                place = _Workplace()
-                try:
-                    self._fetch(db, position, place_of(place.path, position))
-                    host = read_snapshot(place.path, position, limits)
-                except FileError as error:
-                    complain(f"{self._link.where}, snapshot of event {position}: {error}")
-                    continue
-                finally:
-                    place.close()
-                yield position, host
+        return [position for (position,) in found]
 
-    def _fetch(self, db: Connection, position: int, folder: Path) -> None:
-        """Bring the files of a snapshot back, piece by piece."""
+    def fetch(self, position: int) -> Path:
+        """Bring the files of a snapshot back, piece by piece; until `release`."""
+        self.release()
+        self._fetched = _Workplace()
+        folder = self._fetched.path / f"{position:020d}"
         folder.mkdir()
-        names = db.execute(
-            self._link.query("SELECT name, max(part) FROM {s}.pieces WHERE position = %s GROUP BY name"),
-            [position],
-        ).fetchall()
         ask = self._link.query(
             "SELECT content FROM {s}.pieces WHERE position = %s AND name = %s AND part = %s"
         )
-        for name, last in names:
-            if Path(name).name != name:
-                raise FileError(f"{name!r} is no name of a file")
-            with (folder / name).open("wb") as file, db.cursor(binary=True) as cursor:
-                for part in range(last + 1):
-                    row: Any = cursor.execute(ask, [position, name, part]).fetchone()
-                    file.write(row[0] if row else b"")  # the digest of the file tells that a piece is missing
+        with self._session() as db:
+            names = db.execute(
+                self._link.query("SELECT name, max(part) FROM {s}.pieces WHERE position = %s GROUP BY name"),
+                [position],
+            ).fetchall()
+            for name, last in names:
+                if Path(name).name != name:
+                    raise FileError(f"{name!r} is no name of a file")
+                with (folder / name).open("wb") as file, db.cursor(binary=True) as cursor:
+                    for part in range(last + 1):
+                        row: Any = cursor.execute(ask, [position, name, part]).fetchone()
+                        file.write(row[0] if row else b"")  # the file's digest tells that a piece is missing
+        return folder
 
     def retire(self, position: int, keep: int, retention: float) -> int:
         with self._session() as db, db.transaction():
