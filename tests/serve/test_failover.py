@@ -10,6 +10,8 @@ import time
 import pytest
 
 from semibandit.client import Client
+from semibandit.errors import ParameterError
+from semibandit.serve.settings import ServerSettings, Settings
 from support.load import OPTIONS, check, direct, kill_again_and_again, loaded
 from support.postgres import PASSWORD
 from support.service import Server, until
@@ -232,12 +234,13 @@ def test_without_standby_who_lost_the_lead_ends_and_says_why(serve, kept):
     assert check(kept, []) == (0, 1)
 
 
-def test_a_standby_needs_a_shared_store(tmp_path):
-    alone = Server(tmp_path, *OPTIONS, "--standby")
-    assert alone.process.wait(60) == 2
-    alone._reader.join(10)
-    assert "standby needs a store that two machines reach" in alone.lines[-1]
-    typo = Server(tmp_path, *OPTIONS, env={"SEMIBANDIT_STORE": f"postgres//u:{PASSWORD}@h/d"})
-    assert typo.process.wait(60) == 2
-    typo._reader.join(10)
-    assert 'begin with "postgresql://"' in typo.lines[-1] and PASSWORD not in "".join(typo.lines)
+def test_a_standby_needs_a_shared_store():
+    for told, given in (
+        ("standby needs a store that two machines reach", {"standby": True}),
+        ('must be "sqlite" or begin with "postgresql://"', {"store": f"postgres//u:{PASSWORD}@h/d"}),
+        ("lease = 0.5 must be in 1 .. 3600", {"store": "postgresql://h/d", "lease": 0.5}),
+    ):
+        with pytest.raises(ParameterError, match=told) as caught:
+            Settings(server=ServerSettings(**given)).check()
+        assert PASSWORD not in str(caught.value)
+    Settings(server=ServerSettings(store="postgresql://h/d", standby=True)).check()

@@ -281,6 +281,27 @@ def test_health_metrics_and_the_description(tmp_path):
     play(ask, tmp_path)
 
 
+def test_every_request_is_told_of_if_asked_for(tmp_path):
+    async def ask(client):
+        headers = {"x-request-id": "mine"}
+        await client.post("/v1/policies/small/select", json={}, headers=headers)
+        await client.post("/v1/policies/small/select", json={"count": 0}, headers=headers)
+        await client.get("/v1/policies", headers=headers)
+        await client.get("/nix", headers=headers)
+        return [
+            (facts["path"], facts["status"], facts["id"])
+            for event, facts in client.told
+            if event == "request"
+        ]
+
+    assert play(ask, tmp_path, log_requests=True) == [
+        ("/v1/policies/small/select", 200, "mine"),
+        ("/v1/policies/small/select", 422, "mine"),
+        ("/v1/policies", 200, "mine"),
+        ("/nix", 404, "mine"),
+    ]
+
+
 def test_tokens_and_roles(tmp_path):
     tokens, lines = {}, ["# who may do what", ""]
     for role in ("read", "play", "admin"):

@@ -97,8 +97,10 @@ class App:
             door = self._enter(scope, hot)
             if hot is None:
                 scope["state"] = {"door": door}
-                await self._others(scope, receive, send)
+                told: list[int] = []
+                await self._others(scope, receive, _noting(send, told) if self._log_requests else send)
                 self._other_time.observe(time.perf_counter() - began)
+                self._note(scope, door, told[0] if told else 500, began)
                 return
             body = await self._body(door, receive)
             answer = await hot[0](hot[1], door, body)
@@ -107,14 +109,19 @@ class App:
             door = door or error.door or Door(None, JSON, 0, self._new_id())
             answer = self.refuse(error, door)
         await _send(send, status, door, answer)
+        self._note(scope, door, status, began)
+
+    def _note(self, scope: Any, door: Door, status: int, began: float) -> None:
+        """Tell of a request that was answered, if all are to be told of."""
         if self._log_requests:
+            took = round((time.perf_counter() - began) * 1e3, 3)
             self.service.tell(
                 "request",
                 id=door.request_id,
                 method=scope["method"],
-                path=path,
+                path=scope["path"],
                 status=status,
-                ms=round((time.perf_counter() - began) * 1e3, 3),
+                ms=took,
             )
 
     def _find(self, path: str) -> tuple[Any, str] | None:
@@ -283,6 +290,17 @@ class App:
         if event is not None:
             events.append(event)
         return result
+
+
+def _noting(send: Send, told: list[int]) -> Send:
+    """`send` that writes the status of the answer down."""
+
+    async def noting(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            told.append(message["status"])
+        await send(message)
+
+    return noting
 
 
 def _no_type(content: bytes) -> Refusal:
