@@ -12,7 +12,7 @@ PYTHONS := 3.11 3.12 3.13
 CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest coverage bench bench-quick kernels docs lint format clean
+.PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -30,7 +30,14 @@ demo: kernels  ## CUCB on a large instance of every matroid class: a table and d
 
 test: lint test-fast test-jit  ## lint and the test suite (10 minutes on 2 cores in a fresh clone, 4 of them install, kernels and lint)
 
-test-fast: kernels
+# Some tests start a PostgreSQL server of their own; without one they are skipped and say so.
+postgres:  ## install the PostgreSQL server that tests start, if it is missing (Debian, Ubuntu; as root)
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && apt-get update -qq >/dev/null 2>&1; \
+	    [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >/dev/null 2>&1; } || \
+	  echo "PostgreSQL is missing (apt-get install postgresql): the tests that need it will be skipped"
+
+test-fast: kernels postgres
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 
 # A subset by the compiler and with bounds checks: what all engines share, and the engines that compile fastest.
@@ -38,7 +45,7 @@ test-jit: kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow' \
 	  -k 'not graphic and not transversal' $(CHECKED)
 
-test-slow: kernels  ## long runs and statistics
+test-slow: kernels postgres  ## long runs and statistics
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
 
 test-bounds: kernels  ## all stress tests with compiled bounds checks
@@ -58,7 +65,7 @@ test-oldest:  ## the fast tests with the oldest dependencies that pyproject.toml
 	@touch .venv-oldest/.installed
 	@$(MAKE) --no-print-directory test-fast VENV=.venv-oldest
 
-coverage: kernels  ## lines that the fast tests run, without those inside kernels
+coverage: kernels postgres  ## lines that the fast tests run, without those inside kernels
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --cov=semibandit --cov-report=term --cov-report=html
 
 bench: kernels  ## the whole benchmark (tens of minutes, idle machine); writes docs/performance.* and README's table

@@ -106,6 +106,7 @@ EXTRAS = {
     "uvicorn": "serve",
     "msgspec": "serve",
     "httpx": "serve",
+    "psycopg": "postgres",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import re
@@ -92,8 +93,15 @@ class Server:
     def wait(self, seconds=60.0):
         """Until it serves; its address."""
         assert self._found.get(timeout=seconds), "\n".join(self.lines)
-        self.address = re.search(r"http://\S+", "\n".join(self.lines)).group(0)
+        self.address = re.search(r"policies at (http://\S+)", "\n".join(self.lines)).group(1)
         return self
+
+    def told(self, event):
+        """The facts of the last line of JSON with this event, None if there is none."""
+        for line in reversed(self.lines):
+            if f'"event":"{event}"' in line:
+                return json.loads(line)
+        return None
 
     def kill(self):
         """As the kernel would: no goodbye."""

@@ -15,7 +15,7 @@ def command() -> None:
 
 
 @command.command("export")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data")
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--policy", default="default", show_default=True, help="Whose decisions.")
 @click.option(
@@ -25,8 +25,11 @@ def command() -> None:
     show_default=True,
     help="Decisions not all of whose rewards came: leave them out, count 0, or keep the known rows.",
 )
-def export_command(data: Path, out: Path, policy: str, missing: str) -> None:
-    """Write the decisions in the folder DATA, with their rewards, to OUT (.parquet or .csv).
+@click.option("--schema", default="semibandit", show_default=True, help="Of the service, in a database.")
+def export_command(data: str, out: Path, policy: str, missing: str, schema: str) -> None:
+    """Write the decisions in DATA, with their rewards, to OUT (.parquet or .csv).
+
+    DATA is the folder of a service, or the address of its database (postgresql://user@host/name).
 
     A row per played arm, as `semibandit replay` reads it, with propensities where the policy knows them. The service
     may be running.
@@ -44,10 +47,9 @@ def export_command(data: Path, out: Path, policy: str, missing: str) -> None:
     import polars
 
     from semibandit.serve.export import export
-    from semibandit.serve.sqlite_store import SqliteStore
+    from semibandit.serve.stores import open_to_read
 
-    store = SqliteStore(data)
-    store.open_to_read()
+    store = open_to_read(data, schema)
     try:
         columns = export(store.read(store.first() - 1), policy, missing)
     finally:

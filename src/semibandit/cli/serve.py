@@ -10,7 +10,8 @@ import click
 from semibandit.cli.options import MatroidName
 
 if TYPE_CHECKING:
-    from semibandit.serve.service import Service, Started
+    from semibandit.serve.restoring import Started
+    from semibandit.serve.service import Service
     from semibandit.serve.settings import Settings
 
 
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--ttl", type=click.FloatRange(0, min_open=True), help="Seconds to wait for rewards.  [3600]")
 @click.option("--data", metavar="FOLDER", help="Log and snapshots.  [default: state]")
+@click.option(
+    "--store",
+    metavar="ADDRESS",
+    envvar="SEMIBANDIT_STORE",
+    help="postgresql://user@host/database instead of files in --data; also $SEMIBANDIT_STORE.",
+)
+@click.option("--standby", is_flag=True, help="With --store: wait, and take over when the leader is gone.")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="0 takes a free one.  [default: 8080]")
 @click.option(
@@ -103,9 +111,11 @@ def _settings(ctx: click.Context, file: Path | None, given: dict[str, Any]) -> S
         if given["ttl"] is not None:
             spec.ttl = given["ttl"]
         settings = Settings(policies={given["name"]: spec})
-    for name in ("data", "host", "port", "tokens"):
+    for name in ("data", "store", "host", "port", "tokens"):
         if given[name] is not None:
             setattr(settings.server, name, given[name])
+    if given["standby"]:
+        settings.server.standby = True
     if given["log_requests"]:
         settings.server.log_requests = True
     return settings

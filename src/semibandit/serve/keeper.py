@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
@@ -33,8 +30,8 @@ class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class Keeper:
     """The snapshots on `shelf`. `position`: events that the newest covers; `written`: how many it wrote."""
 
-    def __init__(self, data: Path, shelf: Shelf, upkeep: Upkeep, tell: Callable[..., None]) -> None:
-        self.data, self.shelf, self.upkeep, self._tell = data, shelf, upkeep, tell
+    def __init__(self, shelf: Shelf, upkeep: Upkeep, tell: Callable[..., None]) -> None:
+        self.shelf, self.upkeep, self._tell = shelf, upkeep, tell
         self.position = self.written = 0
         self.pauses = Histogram()
         self._since = time.monotonic()
@@ -86,24 +83,9 @@ class Keeper:
         self.written += 1
         self.position, self._since = new.position, time.monotonic()
         self._tell("snapshot", position=new.position, pause_ms=round(new.pause * 1e3, 2))
-        before = await loop.run_in_executor(None, self._retire)
+        before = await loop.run_in_executor(
+            None, self.shelf.retire, new.position, self.upkeep.snapshots, self.upkeep.retention
+        )
         if before > 1:
             committer.add_chore(lambda: committer.store.prune(before))
         return new.position
-
-    def _retire(self) -> int:
-        """Old snapshots go. Events before the number returned are needed by none that stays, and are old enough."""
-        self.shelf.tidy(self.upkeep.snapshots)
-        path = self.data / "marks.json"
-        marks: list[list[float]] = []
-        with contextlib.suppress(OSError, ValueError):
-            marks = json.loads(path.read_text())
-        now = time.time()
-        marks.append([now, self.position])
-        old = [mark for mark in marks if mark[0] <= now - self.upkeep.retention]
-        kept = marks[-self.upkeep.snapshots :]
-        before = min(int(old[-1][1]) if old else 0, int(kept[0][1])) + 1
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps([mark for mark in marks if mark[1] + 1 >= before][-10_000:]))
-        new.replace(path)
-        return before

@@ -20,11 +20,11 @@ import uvicorn
 from semibandit.errors import ParameterError, SemibanditError
 from semibandit.serve.app import App
 from semibandit.serve.protocol import PatientProtocol, sweep
+from semibandit.serve.restoring import Started
 from semibandit.serve.routes import Routes
-from semibandit.serve.service import Service, Started
+from semibandit.serve.service import Service
 from semibandit.serve.settings import Settings, is_loopback
-from semibandit.serve.sqlite_store import SqliteStore
-from semibandit.serve.store import Store
+from semibandit.serve.stores import make_store
 from semibandit.serve.tokens import Tokens
 
 
@@ -37,13 +37,6 @@ def tell(event: str, **facts: Any) -> None:
     sys.stderr.flush()
 
 
-def make_store(settings: Settings) -> Store:
-    """The store that the settings name."""
-    if settings.server.store == "sqlite":
-        return SqliteStore(Path(settings.server.data))
-    raise ParameterError(f"store = {settings.server.store!r} is not known: one of sqlite")
-
-
 class _Server(uvicorn.Server):
     """Leaves signals to `serve`: to be told to stop is no failure."""
 
@@ -52,11 +45,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def make_app(settings: Settings, store: Store, say: Callable[..., None] = tell) -> App:
+def make_app(settings: Settings, say: Callable[..., None] = tell) -> App:
     """The application of a service that is not started yet."""
     tokens = None if settings.server.tokens is None else Tokens.read(Path(settings.server.tokens))
+    store, shelf = make_store(settings.server)
     service = Service(
-        store, Path(settings.server.data), limits=settings.limits, upkeep=settings.upkeep, tell=say
+        store,
+        Path(settings.server.data),
+        shelf=shelf,
+        limits=settings.limits,
+        upkeep=settings.upkeep,
+        tell=say,
     )
     return App(
         service,
@@ -91,13 +90,14 @@ def make_server(settings: Settings, app: Any) -> uvicorn.Server:
 
 async def serve(settings: Settings, greet: Callable[[Service, Started, str], None]) -> None:
     """Serve until a signal comes; raises what kept the service from starting."""
-    app = make_app(settings, make_store(settings))
+    app = make_app(settings)
     service, server = app.service, make_server(settings, app)
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.should_exit = True
 
+    service.gave_up = stop
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     # A thread that was waiting for the disk must not wait for Python's lock as long again.
@@ -106,18 +106,21 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
     listening = loop.create_task(server.serve(sockets=[socket]))
     patience = loop.create_task(sweep(server.server_state.connections, settings.server.request_timeout))
     try:
-        starting = loop.create_task(service.start(settings.policies))
+        starting = loop.create_task(service.start(settings.policies, standby=settings.server.standby))
+        if settings.server.standby:
+            await _listens(server, listening)
+            service.tell("listening", address=_address(socket, settings), standby_of=service.store.where)
         await asyncio.wait({listening, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             started = starting.result()
-            while not server.started and not listening.done():
-                await asyncio.sleep(0.005)
+            await _listens(server, listening)
             if server.started:
                 gc.collect()
                 gc.freeze()
                 greet(service, started, _address(socket, settings))
         else:
             starting.cancel()
+            await asyncio.wait({starting})
         await listening
     finally:
         server.should_exit = True
@@ -125,6 +128,14 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         with contextlib.suppress(SemibanditError):
             await listening
         await service.stop()
+    if service.fatal is not None:
+        raise service.fatal
+
+
+async def _listens(server: uvicorn.Server, listening: asyncio.Task[None]) -> None:
+    """Until it does, or never will."""
+    while not server.started and not listening.done():
+        await asyncio.sleep(0.005)
 
 
 def listen(settings: Settings) -> Socket:

@@ -16,40 +16,31 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from semibandit.errors import FileError, SemibanditError
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
-from semibandit.serve.events import Event, decode_group, encode_event, encode_group
+from semibandit.serve.events import Event, encode_event, encode_group
 from semibandit.serve.host import Host
 from semibandit.serve.keeper import Keeper, Upkeep
 from semibandit.serve.limits import Limits
 from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
-from semibandit.serve.refusals import Refusal, ReplayError
-from semibandit.serve.snapshots import FolderShelf, Shelf, newest_whole
-from semibandit.serve.store import Group, Store, StoreError
+from semibandit.serve.refusals import Refusal
+from semibandit.serve.restoring import Started, load
+from semibandit.serve.snapshots import FolderShelf, Shelf
+from semibandit.serve.standby import Follower
+from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
 T = TypeVar("T")
 
 
-class Started(msgspec.Struct):
-    """What a start found: the snapshot it began with, if any, and the events that it replayed."""
-
-    snapshot: int | None
-    replayed: int
-    seconds: float
-
-
 class Service:
-    """Policies, decided and learnt, logged and kept.
-
-    `data`: a folder for what the service notes down; its snapshots are there too, unless another `shelf` is given.
-    """
+    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots, unless a `shelf` is given."""
 
     def __init__(
         self,
@@ -62,10 +53,8 @@ class Service:
         clock: ServiceClock | None = None,
         tell: Teller = lambda *a, **k: None,
     ) -> None:
-        self.store, self.data = store, Path(data)
-        self.limits = limits or Limits()
-        shelf = shelf or FolderShelf(self.data / "snapshots")
-        self.keeper = Keeper(self.data, shelf, upkeep or Upkeep(), tell)
+        self.store, self.limits = store, limits or Limits()
+        self.keeper = Keeper(shelf or FolderShelf(Path(data) / "snapshots"), upkeep or Upkeep(), tell)
         self.clock = clock or ServiceClock()
         self.tell = tell
         self.host = Host(self.limits)
@@ -73,6 +62,10 @@ class Service:
         #: None while requests are served; otherwise why they are not.
         self.down: str | None = "starting"
         self.started: Started | None = None
+        #: Why this process will never serve again, and who is told so.
+        self.fatal: SemibanditError | None = None
+        self.gave_up: Callable[[], None] = lambda: None
+        self._standby = False
         self.pulse = Pulse()
         self.commit_times = Histogram()
         self.latencies: dict[str, Histogram] = {}
@@ -81,10 +74,18 @@ class Service:
 
     # -- start, stop -------------------------------------------------------------------------------------
 
-    async def start(self, policies: dict[str, PolicySpec] | None = None) -> Started:
-        """Take the store, restore the state, make the policies that are not there yet, and serve."""
+    async def start(self, policies: dict[str, PolicySpec] | None = None, *, standby: bool = False) -> Started:
+        """Take the store, restore the state, make the policies that are not there yet, and serve.
+
+        `standby`: the store may be another's (it is a `SharedStore`); follow the log until that one is gone.
+        """
         self._loop = asyncio.get_running_loop()
-        await self._take_over()
+        self._standby = standby
+        self.store.lost = self._lost
+        if standby:
+            await self._follow()
+        else:
+            await self._take_over()
         for name, spec in (policies or {}).items():
             seat = self.host.seats.get(name)
             if seat is None:
@@ -97,9 +98,12 @@ class Service:
         assert self.started is not None
         return self.started
 
-    async def _take_over(self) -> None:
-        """From nothing, or from a failure, to serving."""
-        host, self.started = await self._loop.run_in_executor(None, self._load)
+    async def _take_over(self, host: Host | None = None) -> None:
+        """From nothing, from a failure, or from a `host` that followed a log that is ours now, to serving."""
+        if host is None:
+            host, self.started = await self._loop.run_in_executor(None, self._load)
+        assert host is not None and self.started is not None
+        self.keeper.begin(self.started.snapshot or 0)
         self.clock.begin(host.time)
         event = host.open(self.clock.now(), secrets.token_hex(3))
         group = Group(host.position, 1, encode_group([encode_event(event)]))
@@ -109,37 +113,29 @@ class Service:
         self.down = None
 
     def _load(self) -> tuple[Host, Started]:
-        began = time.perf_counter()
         self.store.open()
-        self.keeper.shelf.open()
+        return load(self.store, self.keeper.shelf, self.limits, self.tell)
 
-        def complain(why: str) -> None:
-            self.tell("snapshot_damaged", error=why)
-
-        begun = newest_whole(self.keeper.shelf, self.limits, complain)
-        found, host = (None, Host(self.limits)) if begun is None else begun
-        self.keeper.begin(found or 0)
-        try:
-            replayed = self._replay(host)
-        except StoreError as error:
-            if found is None and self.store.first() > 1:
-                raise StoreError(
-                    f"{error}; and there is no whole snapshot to begin with", lasting=True
-                ) from None
-            raise
-        return host, Started(found, replayed, time.perf_counter() - began)
-
-    def _replay(self, host: Host) -> int:
-        """Feed the rest of the log to `host`; how many events."""
-        start = host.position
-        for group in self.store.read(start):
+    async def _follow(self) -> None:
+        """Wait for the store to be free, with a state as near as can be, and take it."""
+        follower = Follower(cast(SharedStore, self.store), self.keeper.shelf, self.limits, self.tell)
+        while True:
+            async for how in follower.wait():
+                self.down = how
+            self.started = follower.started
             try:
-                events = decode_group(group.payload)
-            except msgspec.MsgspecError as error:
-                raise ReplayError(f"events {group.first} ff. of the log cannot be read: {error}") from None
-            for event in events[max(0, start - group.first + 1) :]:
-                host.apply(event)
-        return host.position - start
+                await self._take_over(follower.host)
+            except (SemibanditError, OSError) as error:
+                self.tell("takeover_failed", error=str(error))
+                follower.forget()  # its state is ahead of the log
+                continue
+            self.tell("took_over", position=self.host.position)
+            return
+
+    def _lost(self, error: StoreError) -> None:
+        """The store says that it can no longer be written; from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is served any more
+            self._loop.call_soon_threadsafe(self._fail, error)
 
     def _fail(self, error: StoreError) -> None:
         """The log could not be written: begin anew."""
@@ -159,6 +155,13 @@ class Service:
                 await self._loop.run_in_executor(None, old.stop)
             try:
                 await self._take_over()
+            except Taken as error:
+                self.tell("stepped_down", error=str(error))
+                if not self._standby:
+                    self.down, self.fatal = str(error), error
+                    self.gave_up()
+                    return
+                await self._follow()
             except (SemibanditError, OSError) as error:
                 self.down = str(error)
                 self.tell("recovery_failed", error=str(error))
@@ -179,7 +182,7 @@ class Service:
         if self.committer is not None:
             await self._loop.run_in_executor(None, self.committer.stop)
             if was_up and self.committer.error is None:
-                with contextlib.suppress(FileError, OSError):
+                with contextlib.suppress(FileError, OSError, StoreError):
                     await self.keeper.write(self.host, self.committer)
         self.store.close()
 

@@ -24,8 +24,13 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     port: int = 8080
     #: The folder of log and snapshots.
     data: str = "state"
-    #: Where the log is kept: "sqlite" (in `data`), or the address of another store.
+    #: Where the log is kept: "sqlite" (in `data`), or a database (with the snapshots): "postgresql://user@host/name".
     store: str = "sqlite"
+    #: With a database: the schema of this service's tables, whether to wait for another server that leads, and the
+    #: seconds that a leader may hang before it has lost the lead.
+    schema: str = "semibandit"
+    standby: bool = False
+    lease: float = 3.0
     #: A file of hashed tokens; without one only this machine is served.
     tokens: str | None = None
     #: Tell every request in the log of the process.
@@ -54,6 +59,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
                 f"host = {self.server.host!r} can be reached from other machines: give tokens (a file of hashed "
                 "tokens, semibandit serve --new-token admin makes one), or listen on 127.0.0.1"
             )
+        self._check_store()
         if self.upkeep.snapshots < 1 or self.upkeep.snapshot_events < 1:
             raise ParameterError("upkeep: snapshots and snapshot_events must be at least 1")
         for name, spec in self.policies.items():
@@ -62,6 +68,16 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
                 check_spec(spec, self.limits.arms)
             except Refusal as error:
                 raise ParameterError(f"policy {name!r}: {error.message}") from None
+
+    def _check_store(self) -> None:
+        store = self.server.store
+        if store != "sqlite" and not store.startswith(("postgresql://", "postgres://")):
+            # Not shown: it can be an address with a password and a slip of the pen.
+            raise ParameterError('store must be "sqlite" or begin with "postgresql://"')
+        if store == "sqlite" and self.server.standby:
+            raise ParameterError('standby needs a store that two machines reach: store = "postgresql://..."')
+        if not 1.0 <= self.server.lease <= 3600.0:
+            raise ParameterError(f"lease = {self.server.lease} must be in 1 .. 3600 seconds")
 
 
 def is_loopback(host: str) -> bool:

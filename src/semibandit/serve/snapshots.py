@@ -8,11 +8,13 @@ the disk damaged it, which the digests tell. The newest whole one is taken.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,7 +27,7 @@ from semibandit.errors import FileError, SemibanditError
 from semibandit.policies.files import load as load_policy
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
-from semibandit.serve.store import sync_folder
+from semibandit.serve.store import StoreError, sync_folder
 
 FORMAT = 1
 _MANIFEST = "MANIFEST.json"
@@ -65,7 +67,10 @@ def _plain(value: Any) -> Any:
 
 
 class Shelf(Protocol):
-    """Where snapshots are kept. All methods may block, and raise `OSError` or `FileError`."""
+    """Where snapshots are kept. All methods may block, and raise `OSError`, `FileError` or `StoreError`.
+
+    They may be called from any thread; one snapshot is written at a time.
+    """
 
     def open(self) -> None:
         """Before anything else."""
@@ -82,12 +87,27 @@ class Shelf(Protocol):
     def fetch(self, position: int) -> Path:
         """The folder of a snapshot."""
 
-    def tidy(self, keep: int) -> None:
-        """Remove all but the newest `keep` snapshots, and what was never finished."""
+    def release(self) -> None:
+        """What was fetched has been read."""
+
+    def retire(self, position: int, keep: int, retention: float) -> int:
+        """After the one of `position`: all but the newest `keep` go, and what was never finished.
+
+        Returns the first event that the log must still hold (`first_needed`).
+        """
+
+
+def first_needed(marks: list[tuple[float, int]], now: float, keep: int, retention: float) -> int:
+    """The first event that must stay, given when each snapshot was made and what it covers, oldest first.
+
+    The log reaches back to the oldest of the `keep` newest, and to what is younger than `retention` seconds.
+    """
+    old = [position for at, position in marks if at <= now - retention]
+    return min(old[-1] if old else 0, marks[-keep:][0][1]) + 1
 
 
 class FolderShelf:
-    """Snapshots as folders in `root`."""
+    """Snapshots as folders in `root`; beside it ``marks.json`` says when each was made."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -113,11 +133,25 @@ class FolderShelf:
     def fetch(self, position: int) -> Path:
         return self.root / f"{position:020d}"
 
-    def tidy(self, keep: int) -> None:
-        for position in self.positions()[keep:]:
-            shutil.rmtree(self.fetch(position), ignore_errors=True)
+    def release(self) -> None:
+        pass
+
+    def retire(self, position: int, keep: int, retention: float) -> int:
+        for old in self.positions()[keep:]:
+            shutil.rmtree(self.fetch(old), ignore_errors=True)
         for path in self.root.glob(".writing-*"):
             shutil.rmtree(path, ignore_errors=True)
+        path = self.root.parent / "marks.json"
+        marks: list[tuple[float, int]] = []
+        with contextlib.suppress(OSError, ValueError):
+            marks = [(at, int(place)) for at, place in json.loads(path.read_text())]
+        now = time.time()
+        marks.append((now, position))
+        before = first_needed(marks, now, keep, retention)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps([mark for mark in marks if mark[1] + 1 >= before][-10_000:]))
+        new.replace(path)
+        return before
 
 
 def read_snapshot(shelf: Shelf, position: int, limits: Limits | None = None) -> Host:
@@ -141,10 +175,12 @@ def read_snapshot(shelf: Shelf, position: int, limits: Limits | None = None) -> 
             return Catalog.load(path) if catalog else load_policy(path)
 
         host.restore(state, load)
-    except FileError:
+    except (FileError, StoreError):  # out of reach is not damaged
         raise
     except (OSError, ValueError, KeyError, TypeError, SemibanditError, msgspec.MsgspecError) as error:
         raise FileError(f"{folder} is damaged: {type(error).__name__}: {error}") from None
+    finally:
+        shelf.release()
     return host
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
-from hashlib import blake2b
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from semibandit.serve.store import Group, StoreError, Taken, sync_folder
+from semibandit.serve.store import Group, StoreError, Taken, in_order, nobody, sync_folder
 
 _NAME = "log.sqlite"
 _LOCK = "lock"
@@ -25,17 +24,13 @@ _FORMAT = 1
 _AT_ONCE = 200
 
 
-def _digest(group: Group) -> bytes:
-    head = group.first.to_bytes(8, "little") + group.size.to_bytes(8, "little")
-    return blake2b(group.payload, digest_size=8, salt=head).digest()
-
-
 class SqliteStore:
     """The log in `folder`, which is made if it is not there."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.where = str(self.folder / _NAME)
+        self.lost: Callable[[StoreError], None] = nobody  # a file is not lost between two writes
         self._db: Any = None
         self._lock: int | None = None
 
@@ -127,33 +122,18 @@ class SqliteStore:
     def append(self, group: Group) -> None:
         try:
             self._db.execute(
-                "INSERT INTO log VALUES (?, ?, ?, ?)", (*group[:2], _digest(group), group.payload)
+                "INSERT INTO log VALUES (?, ?, ?, ?)", (*group[:2], group.digest(), group.payload)
             )
         except sqlite3.Error as error:
             raise _told(error, self.where) from None
 
     def read(self, after: int) -> Iterator[Group]:
         start = self._ask("SELECT max(first) FROM log WHERE first <= ?", after + 1)[0]
-        expected = None
         try:
             rows = self._db.execute(
                 "SELECT first, count, digest, payload FROM log WHERE first >= ? ORDER BY first", (start or 0,)
             )
-            for first, count, digest, payload in rows:
-                group = Group(first, count, payload)
-                if digest != _digest(group):
-                    raise StoreError(f"{self.where}: events {first} ff. are damaged", lasting=True)
-                if expected is None and first > after + 1:
-                    raise StoreError(
-                        f"{self.where}: events {after + 1} to {first - 1} are missing", lasting=True
-                    )
-                if expected is not None and first != expected:
-                    raise StoreError(
-                        f"{self.where}: events {expected} to {first - 1} are missing", lasting=True
-                    )
-                expected = first + count
-                if expected > after + 1:
-                    yield group
+            yield from in_order(rows, after, self.where)
         except sqlite3.Error as error:
             raise _told(error, self.where) from None
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -38,14 +39,41 @@ class Group(NamedTuple):
     size: int
     payload: bytes
 
+    def digest(self) -> bytes:
+        """What tells a group that was damaged."""
+        head = self.first.to_bytes(8, "little") + self.size.to_bytes(8, "little")
+        return blake2b(self.payload, digest_size=8, salt=head).digest()
+
+
+def in_order(rows: Iterable[tuple[int, int, bytes, bytes]], after: int, where: str) -> Iterator[Group]:
+    """Groups from rows of (first, size, digest, payload) that end after `after`; each is whole, none missing."""
+    expected = None
+    for first, size, digest, payload in rows:
+        group = Group(first, size, payload)
+        if digest != group.digest():
+            raise StoreError(f"{where}: events {first} ff. are damaged", lasting=True)
+        if first > after + 1 if expected is None else first != expected:
+            raise StoreError(
+                f"{where}: events {expected or after + 1} to {first - 1} are missing", lasting=True
+            )
+        expected = first + size
+        if expected > after + 1:
+            yield group
+
+
+def nobody(error: StoreError, /) -> None:
+    """Who is told of a loss before anybody asked to be."""
+
 
 class Store(Protocol):
     """A log. All methods may be called from any thread, one at a time.
 
-    `where`: what to call it in messages.
+    `where`: what to call it in messages, without any secret. `lost`: set by the service; called from any thread by a
+    store that notices by itself that it can no longer be written.
     """
 
     where: str
+    lost: Callable[[StoreError], None]
 
     def open(self) -> None:
         """Take the store for this process; `Taken` if another one has it. Again after an error: begin anew."""
@@ -70,6 +98,16 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of it; safe to call twice."""
+
+
+class SharedStore(Store, Protocol):
+    """A store that several processes can reach, of which one leads and writes; the others can read and wait."""
+
+    def attach(self) -> None:
+        """Reach it without taking it. Again after an error: begin anew."""
+
+    def try_take(self) -> bool:
+        """Take it if nobody has it; whether it is taken now. Nobody who had it before can write after this."""
 
 
 def sync_folder(path: Path) -> None:
