@@ -38,7 +38,8 @@ def statistics(seat: Seat, arms: IntArray) -> list[ArmStatistics]:
     policy = seat.policy
     with policy._lock:
         scores = policy._scores(arms)
-        account = policy._account(arms, scores)
+        told = policy._account(arms, scores)
+        account = told() if callable(told) else told
         gone = getattr(policy, "inner", policy)._is_gone(arms).tolist()
     columns = [part.tolist() for part in (scores, *account)]
     return [
