@@ -95,6 +95,7 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
 
     def stop() -> None:
         server.should_exit = True
+        service.pulse.close()  # streams end now: nobody has to wait for them
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
