@@ -134,7 +134,13 @@ class Host:
         if name in self.seats:
             if self.seats[name].spec == spec:
                 return None
-            raise Refusal(409, "exists", f"policy {name!r} is there already, and is another one", field="name", value=name)
+            raise Refusal(
+                409,
+                "exists",
+                f"policy {name!r} is there already, and is another one",
+                field="name",
+                value=name,
+            )
         if len(self.seats) >= self.limits.policies:
             raise Refusal(409, "too_many_policies", f"at most {self.limits.policies} policies are served")
         check_spec(spec, self.limits.arms)

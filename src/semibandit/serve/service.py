@@ -380,7 +380,7 @@ class Service:
             self.pulse.add(self._sample(rates, latencies.tick()))
             if self.down is None and self._snapshot_task is None and self._is_due():
                 self._spawn(self._snapshot_now())
-            due = max(due, time.monotonic() - 1.0)
+            due = max(due, now - 0.5)  # after a standstill: no two beats at once
 
     async def _snapshot_now(self) -> None:
         """A snapshot that nobody waits for, so that the beat goes on; what went wrong is told already."""

@@ -64,7 +64,6 @@ class First(msgspec.Struct, gc=False):
     """
 
     version: str
-    store: str
     course: list[tuple[float, int, int, float]]
     seconds: list[tuple[float, int, int, float, int, float | None]]
 
@@ -91,7 +90,7 @@ class Watch:
             for one in pulse.samples
             if (p := one.policies.get(name or "")) is not None
         ]
-        told = First(__version__, self.service.store.where, list(course.points) if course else [], past)
+        told = First(__version__, list(course.points) if course else [], past)
         return _event("first", told) + _event("now", self._frame(name, True))
 
     def now(self, name: str | None) -> bytes:

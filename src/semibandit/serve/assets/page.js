@@ -22,8 +22,8 @@ function seconds(v) {
   if (v < 1) return `${(v * 1e3).toFixed(v < 0.01 ? 1 : 0)} ms`;
   return `${v.toFixed(1)} s`;
 }
-function ago(v) {
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) if (v >= size) return `${Math.floor(v / size)} ${unit}`;
+function span(v) {
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) if (v >= 2 * size) return `${Math.floor(v / size)} ${unit}`;
   return `${Math.round(v)} s`;
 }
 
@@ -45,7 +45,7 @@ function say(id, text) { const at = $(id); if (at.textContent !== text) at.textC
 
 // -- what is known -------------------------------------------------------------------------------------------
 
-let past = { version: "", store: "" }, recent = [], course = [], about = null, frame = null;
+let past = { version: "" }, recent = [], course = [], about = null, frame = null;
 
 function begin(first) {
   past = first;
@@ -66,8 +66,8 @@ function take(now) {
     recent.push({ at: now.at, decisions: policy.decisions, rewards: policy.rewards, pending: policy.pending,
       p99: all ? all[2] : null, sum: policy.reward_sum });
     while (recent.length > 2 && recent[0].at < now.at - 300) recent.shift();
-    const end = course[course.length - 1], span = course.length ? now.at - course[0].at : 0;
-    if (!end || now.at - end.at >= Math.max(0.9, span / 400))
+    const end = course[course.length - 1], long = course.length ? now.at - course[0].at : 0;
+    if (!end || now.at - end.at >= Math.max(0.9, long / 400))
       course.push({ at: now.at, decisions: policy.decisions, rewards: policy.rewards, sum: policy.reward_sum });
     if (course.length > 1000) course = course.filter((_, i) => i % 2 === 0 || i === course.length - 1);
   }
@@ -80,9 +80,9 @@ function before(points, at) {
   while (low < high) { const mid = (low + high + 1) >> 1; if (points[mid].at <= at) low = mid; else high = mid - 1; }
   return points[low];
 }
-/** By how much `key` grew per second in the last `span` seconds. */
-function speed(key, span) {
-  const end = recent[recent.length - 1], start = before(recent, end.at - span);
+/** By how much `key` grew per second in the last `long` seconds. */
+function speed(key, long) {
+  const end = recent[recent.length - 1], start = before(recent, end.at - long);
   return end.at > start.at ? (end[key] - start[key]) / (end.at - start.at) : 0;
 }
 function rates(key) {
@@ -93,10 +93,10 @@ function rates(key) {
   }
   return found;
 }
-/** Mean reward in the last minute, null without any. */
+/** Mean reward in the last minute and of how many, null without any. */
 function lately() {
   const policy = frame.policy, start = before(recent, frame.at - 60), n = policy.rewards - start.rewards;
-  return n > 0 ? (policy.reward_sum - start.sum) / n : null;
+  return n > 0 ? { mean: (policy.reward_sum - start.sum) / n, n } : null;
 }
 
 // -- the page ------------------------------------------------------------------------------------------------
@@ -112,21 +112,24 @@ function show() {
     return;
   }
   say("name", policy.name);
-  const minute = lately(), overall = policy.rewards ? policy.reward_sum / policy.rewards : null;
+  if (about) say("what", `${about.policy} chooses ` + (about.labelled ? `up to ${whole(about.rank)} of ${whole(about.labels)} labels` : `${whole(about.rank)} of ${whole(about.n_arms)} arms`));
+  const last = lately(), minute = last && last.mean, overall = policy.rewards ? policy.reward_sum / policy.rewards : null;
   const cost = about && about.objective === "min", word = cost ? "cost" : "reward";
   document.title = `${figure(minute === null ? overall : minute)} · ${policy.name} · semibandit`;
-  showSummary(policy, minute, overall, cost, word);
+  showSummary(policy, last, overall, cost, word);
   showTiles(policy, minute, overall, word);
   say("h-course", `Mean ${word} over time`);
   showCourse(word);
   showArms(policy);
   showInside(policy);
-  say("foot", `semibandit ${past.version}, ${past.store}`);
+  say("foot", `semibandit ${past.version}`);
 }
 
 function showChooser() {
   const choice = $("policy"), names = frame.policies;
-  $("choose").hidden = names.length < 2 && !(wanted && names.length && !names.includes(wanted));
+  const one = names.length < 2 && !(wanted && names.length && !names.includes(wanted));
+  $("choose").hidden = one;
+  $("name").parentNode.classList.toggle("hear", !one); // the chooser says it
   if (choice.dataset.names !== names.join("/")) {
     choice.replaceChildren(...names.map(one => make("option", { value: one }, one)));
     choice.dataset.names = names.join("/");
@@ -135,7 +138,7 @@ function showChooser() {
   if (document.activeElement !== choice || choice.value === "") choice.value = shown;
 }
 
-function showSummary(policy, minute, overall, cost, word) {
+function showSummary(policy, last, overall, cost, word) {
   const line = $("summary"), parts = [];
   const busy = speed("decisions", 60) > 0;
   if (!policy.decisions) {
@@ -143,13 +146,15 @@ function showSummary(policy, minute, overall, cost, word) {
       `curl -X POST ${location.origin}/v1/policies/${policy.name}/select -H 'content-type: application/json' -d '{}'`));
   } else if (overall === null) {
     parts.push(`${whole(policy.decisions)} decisions made. No ${word} has come yet, so nothing is learnt.`);
-  } else if (minute === null) {
+  } else if (last === null) {
     parts.push(busy ? `Deciding, but no ${word} came in the last minute. ` : "Idle: nothing was asked in the last minute. ",
       `Mean ${word} so far `, make("b", {}, figure(overall)), ".");
   } else {
-    const change = minute - overall, range = about && about.reward_range, size = range && range[0] !== null ? range[1] - range[0] : 1;
-    const better = cost ? change < 0 : change > 0, matters = Math.abs(change) >= 0.005 * size;
-    parts.push(busy ? "Learning. " : "", `Mean ${word} `, make("b", {}, figure(minute)), " in the last minute, ");
+    const change = last.mean - overall, [low, high] = about ? about.reward_range : [null, null];
+    // Two standard errors of rewards that vary as much as their range allows: less may be chance.
+    const size = low !== null && high !== null ? (high - low) : Math.abs(overall), chance = size / Math.sqrt(last.n);
+    const better = cost ? change < 0 : change > 0, matters = Math.abs(change) > Math.max(chance, 0.005 * size);
+    parts.push(busy ? "Learning. " : "", `Mean ${word} `, make("b", {}, figure(last.mean)), " in the last minute, ");
     if (matters) parts.push(make("span", { class: better ? "up" : "dip" },
       `${change > 0 ? "▲" : "▼"} ${figure(Math.abs(change))} ${better ? "better" : "worse"}`), ` than on average (${figure(overall)}).`);
     else parts.push(`as on average (${figure(overall)}).`);
@@ -160,7 +165,7 @@ function showSummary(policy, minute, overall, cost, word) {
 function showTiles(policy, minute, overall, word) {
   say("t-mean", `Mean ${word}, last minute`);
   say("mean", figure(minute));
-  $("mean-sub").replaceChildren(make("b", {}, figure(overall)), ` since it was made, round ${whole(policy.round)}`);
+  $("mean-sub").replaceChildren(make("b", {}, figure(overall)), ` since it was made`);
   say("decisions", rate(speed("decisions", 5)));
   say("decisions-sub", `${whole(policy.decisions)} in all`);
   say("rewards", rate(speed("rewards", 5)));
@@ -168,8 +173,8 @@ function showTiles(policy, minute, overall, word) {
   say("pending", whole(policy.pending));
   const lost = policy.expired, late = policy.late;
   $("pending-sub").replaceChildren(lost || late
-    ? make("span", { class: "warn" }, [lost ? `${whole(lost)} never told` : "", late ? `${whole(late)} told too late` : ""].filter(Boolean).join(", "))
-    : "none lost, none too late");
+    ? make("span", { class: "warn" }, [lost ? `${whole(lost)} expired` : "", late ? `${whole(late)} came too late` : ""].filter(Boolean).join(", "))
+    : "none expired, none late");
   const all = frame.latencies.all || [null, null, null];
   say("latency", seconds(all[2]));
   say("latency-sub", all[0] === null ? "no request in 10 s" : `half within ${seconds(all[0])}`);
@@ -181,19 +186,23 @@ function showTiles(policy, minute, overall, word) {
 
 /** The last two minutes as a line over a filled area, from zero. */
 function spark(id, points) {
-  const svg = $(id), width = svg.clientWidth || 160, height = 30, end = frame.at, span = 120;
-  const seen = points.filter(([at]) => at >= end - span);
+  const svg = $(id), width = svg.clientWidth || 160, height = 30, end = frame.at, long = 120;
+  const seen = points.filter(([at]) => at >= end - long);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const most = Math.max(...seen.map(([, v]) => v), 1e-12);
-  const line = seen.map(([at, v]) => `${(width * (1 - (end - at) / span)).toFixed(1)} ${(height - 1 - (height - 3) * Math.max(0, v) / most).toFixed(1)}`);
+  const line = seen.map(([at, v]) => `${(width * (1 - (end - at) / long)).toFixed(1)} ${(height - 1 - (height - 3) * Math.max(0, v) / most).toFixed(1)}`);
   if (line.length < 2) { svg.replaceChildren(); return; }
   const path = `M${line.join("L")}`, from = line[0].split(" ")[0], to = line[line.length - 1].split(" ")[0];
   svg.replaceChildren(draw("path", { class: "area", d: `${path}L${to} ${height}L${from} ${height}Z` }), draw("path", { d: path }));
 }
 
-function ticks(low, high, wish) {
+/** A round number: about `wish` of it are from low to high. */
+function stepOf(low, high, wish) {
   const rough = (high - low) / wish, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map(s => s * size).find(s => s >= rough * 0.999), found = [];
+  return [1, 2, 5, 10].map(s => s * size).find(s => s >= rough * 0.999);
+}
+function ticks(low, high, wish) {
+  const step = stepOf(low, high, wish), found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(Number((i * step).toPrecision(12)));
   return found;
 }
@@ -202,9 +211,10 @@ function showCourse(word) {
   const svg = $("course"), width = Math.max(svg.clientWidth, 200), height = 250, left = 46, right = 12, top = 10, bottom = 26;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   if (course.length < 2 || !frame.policy.rewards) { svg.replaceChildren(); say("course-says", `No ${word} yet.`); return; }
-  const start = course[0].at, end = Math.max(frame.at, start + 10), count = Math.max(12, Math.min(72, Math.floor((end - start) / 2), Math.floor(width / 7)));
+  const idle = course.findIndex(one => one.rewards > course[0].rewards); // before the first reward there is nothing to see
+  const start = course[Math.max(0, idle - 1)].at, end = Math.max(frame.at, start + 10), count = Math.max(12, Math.min(72, Math.floor((end - start) / 2), Math.floor(width / 7)));
   const slice = (end - start) / count, now = [], whole = [];
-  let old = course[0];
+  let old = course[Math.max(0, idle - 1)];
   for (let i = 1; i <= count; i++) {
     const at = start + i * slice, point = i === count ? { ...frame.policy, sum: frame.policy.reward_sum } : before(course, at);
     if (point.rewards > old.rewards) now.push([at - slice / 2, (point.sum - old.sum) / (point.rewards - old.rewards)]);
@@ -223,15 +233,15 @@ function showCourse(word) {
   for (const v of ticks(low, high, 4)) parts.push(draw("path", { class: "g", d: `M${left} ${y(v)}H${width - right}` }),
     draw("text", { class: "t e", x: left - 7, y: y(v) + 4 }, String(v)));
   parts.push(draw("path", { class: "a", d: `M${left} ${height - bottom}H${width - right}` }),
-    draw("text", { class: "t", x: left, y: height - 8 }, `${ago(end - start)} ago`),
+    draw("text", { class: "t", x: left, y: height - 8 }, `${span(end - start)} ago`),
     draw("text", { class: "t e", x: width - right, y: height - 8 }, "now"));
-  if (end - start > 30 && width > 330) parts.push(draw("text", { class: "t m", x: (left + width - right) / 2, y: height - 8 }, `${ago((end - start) / 2)} ago`));
+  if (end - start > 30 && width > 330) parts.push(draw("text", { class: "t m", x: (left + width - right) / 2, y: height - 8 }, `${span((end - start) / 2)} ago`));
   const d = points => points.map(([at, v], i) => `${i && at - points[i - 1][0] < Math.max(4 * slice, 20) ? "L" : "M"}${x(at).toFixed(1)} ${y(v).toFixed(1)}`).join("");
   parts.push(draw("path", { class: "whole", d: d(whole) }), draw("path", { class: "l c0", d: d(now) }));
   if (now.length) parts.push(draw("circle", { class: "now", r: 4.5, cx: x(now[now.length - 1][0]), cy: y(now[now.length - 1][1]) }));
   svg.replaceChildren(...parts);
-  say("key-slice", `in each ${ago(Math.max(1, slice))}`);
-  say("course-says", now.length ? `From ${figure(now[0][1])} to ${figure(now[now.length - 1][1])} since this page's service began, ${ago(end - start)} ago.` : `No ${word} since the service began.`);
+  say("key-slice", `in each ${span(Math.max(1, slice))}`);
+  say("course-says", now.length ? `From ${figure(now[0][1])} to ${figure(now[now.length - 1][1])} in ${span(end - start)}.` : `No ${word} since the service was started.`);
 }
 
 function showArms(policy) {
@@ -249,9 +259,9 @@ function showArms(policy) {
   if (range[0] !== null) low = Math.max(low, range[0]);
   if (range[1] !== null) high = Math.min(high, range[1]);
   if (!(high > low)) { low -= 0.5; high += 0.5; }
-  const step = ticks(low, high, 4), wide = step.length > 1 ? step[1] - step[0] : high - low;
-  low = Math.floor(low / wide + 1e-9) * wide; // whole steps, so that the scale rests
-  high = Math.ceil(high / wide - 1e-9) * wide;
+  const step = stepOf(low, high, 4);
+  low = Math.floor(low / step + 1e-9) * step; // whole steps, so that the scale rests
+  high = Math.ceil(high / step - 1e-9) * step;
   const width = Math.max(60, $("axis").clientWidth), at = v => 5 + (Math.min(Math.max(v, low), high) - low) / (high - low) * (width - 10);
   $("axis").replaceChildren(make("span", {}, String(Number(low.toPrecision(6)))), make("span", {}, String(Number(high.toPrecision(6)))));
   const row = one => {
@@ -269,7 +279,7 @@ function showArms(policy) {
   const group = (name, more) => make("tr", { class: "group" }, make("th", { colspan: 5, scope: "rowgroup" }, name, " ", make("span", {}, more)));
   const mine = now.rows.filter(one => one.base), rest = now.rows.filter(one => !one.base);
   const some = now.size > mine.length ? `${mine.length} of ${whole(now.size)} arms` : `${whole(now.size)} arms`;
-  base.replaceChildren(group("Current base", `${some}, chosen ${now.age < 1.5 ? "now" : ago(now.age) + " ago"}`), ...mine.map(row));
+  base.replaceChildren(group("Current base", `${some}, chosen ${now.age < 1.5 ? "just now" : span(now.age) + " ago"}`), ...mine.map(row));
   others.replaceChildren(...rest.length ? [group("Also chosen lately", "not in this base"), ...rest.map(row)] : []);
   $("h-share").title = `share of the last ${now.back} decisions`;
   say("arms-says", `Dot: mean so far. Bar: where the policy expects the mean (dashed: never tried). Chosen: share of the last ${whole(now.back)} decisions.`);
@@ -279,15 +289,15 @@ function showInside(policy) {
   const told = [], facts = about || {};
   const add = (name, value, more) => told.push(make("dt", {}, name), make("dd", {}, value, ...more ? [make("span", { class: "soft" }, more)] : []));
   if (about) {
-    add("Policy", String(facts.policy), `chooses ${facts.labelled ? "up to " : ""}${whole(facts.rank)} of ${whole(facts.n_arms)} arms`);
+    add("Policy", String(facts.policy), ["posterior", "index", "clock"].filter(key => facts[key]).map(key => `${key} ${facts[key]}`).join(", "));
     if (facts.engine) add("Engine", String(facts.engine), facts.why ? String(facts.why) : "");
     add("Matroid", String(facts.matroid));
-    add("Feedback", facts.ttl === null ? "taken for ever" : `taken for ${ago(facts.ttl)}`);
+    add("Feedback", facts.ttl === null ? "taken for ever" : `taken for ${span(facts.ttl)}`);
     if (facts.bytes) add("Memory", facts.bytes >= 1e6 ? `${(facts.bytes / 1e6).toFixed(1)} MB` : `${(facts.bytes / 1e3).toFixed(1)} kB`);
   }
   const lag = frame.log_lag ? `${whole(frame.log_lag)} events on their way to disk` : "all on disk";
   add("Log", `${whole(frame.position)} events, ${lag}`);
-  add("Snapshot", frame.snapshot_age === null ? "none by this process yet" : `${ago(frame.snapshot_age)} ago`);
+  add("Snapshot", frame.snapshot_age === null ? "none by this process yet" : `${span(frame.snapshot_age)} ago`);
   add("Requests", `${rate(frame.requests_per_second)} per second, ${frame.watchers === 1 ? "1 page" : `${whole(frame.watchers)} pages`} open`);
   $("inside").replaceChildren(...told);
   $("latencies").replaceChildren(...Object.entries(LETTERS).filter(([key]) => frame.latencies[key]).map(([key, name]) =>
@@ -369,5 +379,8 @@ addEventListener("hashchange", () => {
   state("connecting", "connecting");
   listen();
 });
+// A page that is kept in the background for the way back shall not keep its stream.
+addEventListener("pagehide", () => { turn++; clearTimeout(again); if (stop) stop.abort(); });
+addEventListener("pageshow", event => { if (event.persisted) listen(); });
 addEventListener("resize", () => { if (frame) show(); });
 listen();
