@@ -38,13 +38,14 @@ actions = st.lists(
 @settings(max_examples=60)
 @given(actions, st.sampled_from([None, 5, 60]), st.sampled_from([1, 3, 40]), st.sampled_from([1, 12, 200]))
 def test_as_a_naive_one(steps, ttl, most, most_arms):
-    ledger, naive = Ledger(ttl, most, most_arms), NaiveLedger(ttl, most, most_arms)
+    usual = 1 + most_arms % 7
+    ledger, naive = Ledger(ttl, most, most_arms, usual), NaiveLedger(ttl, most, most_arms)
     now, arm = 0, 0
     for what, *rest in steps:
         if what == "add":
             arms = np.arange(arm, arm + rest[0])
             arm += rest[0]
-            while ledger.is_full(len(arms)):
+            while ledger.is_full(1, len(arms)):
                 ledger.drop_oldest()
             assert ledger.add(arms, now) == naive.add(arms.tolist(), now)
         elif what == "reward" and naive.made:
@@ -70,7 +71,7 @@ def test_as_a_naive_one(steps, ttl, most, most_arms):
 def test_many_decisions_make_room():
     ledger = Ledger(None, 5000, 10**9)
     for i in range(20_000):
-        if ledger.is_full(3):
+        if ledger.is_full(1, 3):
             number, waited = ledger.drop_oldest()
             assert number == i - 5000 and waited.tolist() == [number, number + 1, number + 2]
         ledger.add(np.array([i, i + 1, i + 2]), i)

@@ -8,9 +8,10 @@ With a service at its usual address, five lines decide and learn::
         decision = service.select()
         service.reward(decision, [1.0] * len(decision.arms))
 
-`Client` blocks, `AsyncClient` awaits; both have the same methods. Requests that were not answered, or answered with 429,
-502, 503 or 504, are sent again after a while. Rewards of a decision count once by themselves, selects and other rewards
-carry an idempotency key: nothing is done twice. Deleting what a lost answer had deleted already is an error (404, 409).
+`Client` blocks, `AsyncClient` awaits; both have the same methods. Requests that were not answered, or answered with
+429, 502, 503 or 504, are sent again after a while. Rewards of a decision count once by themselves, selects and other
+rewards carry an idempotency key: nothing is done twice. Deleting what a lost answer had deleted already is an error
+(404, 409).
 """
 
 from __future__ import annotations

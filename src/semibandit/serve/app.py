@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from semibandit.serve.events import Event
 from semibandit.serve.pulse import Histogram
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
@@ -29,6 +30,7 @@ from semibandit.serve.wire import (
     Learnt,
     Made,
     Problem,
+    RewardsOperation,
     RewardsRequest,
     SelectOperation,
     SelectRequest,
@@ -237,21 +239,22 @@ class App:
 
     async def _rewards(self, name: str, door: Door, body: bytes) -> bytes:
         began = time.perf_counter()
-        learnt, waiter = self._learn(name, decode(self._rewards_codec, door, body))
+        event, learnt = self._learn(name, decode(self._rewards_codec, door, body))
+        waiter = self.service.log_all([] if event is None else [event])
         answer = encode(learnt, door)
         await durable(waiter)
         self._rewards_time.observe(time.perf_counter() - began)
         return answer
 
-    def _learn(self, name: str, told: RewardsRequest) -> tuple[Learnt, Any]:
+    def _learn(self, name: str, told: RewardsRequest) -> tuple[Event | None, Learnt]:
         if told.decision is not None:
             if told.key is not None:
                 raise bad("key", told.key, "rewards of a decision count once by themselves: leave out key")
-            return self.service.reward(name, told.decision, told.arms, told.rewards)
+            return self.service.learn(name, told.decision, told.arms, told.rewards)
         if told.key is None or told.arms is None:
             missing = "key" if told.key is None else "arms"
             raise bad(missing, None, f"rewards without a decision need arms and a key: {missing} is missing")
-        return self.service.update(name, told.key, told.arms, told.rewards)
+        return self.service.count(name, told.key, told.arms, told.rewards)
 
     async def _batch(self, name: str, door: Door, body: bytes) -> bytes:
         began = time.perf_counter()
@@ -260,37 +263,33 @@ class App:
         if len(operations) > most:
             told = f"{len(operations)} operations: at most {most} in one batch"
             raise Refusal(413, "batch", told, field="operations", value=len(operations))
-        results: list[Any] = []
-        waiters = []
-        for one in operations:
-            try:
-                result: Made | Decisions | Learnt
-                if type(one) is SelectOperation:
-                    made, waiter = self.service.select(one.policy, one.exclude, one.among, one.count, one.key)
-                    result = made[0] if one.count is None else Decisions(made)
-                else:
-                    result, waiter = self._learn(one.policy, one)  # type: ignore[arg-type]
-            except Refusal as error:
-                if error.status == 503:
-                    raise
-                results.append(problem(error, None))
-                continue
-            results.append(result)
-            waiters.append(waiter)
-        if waiters:
-            # Groups are written in order: when the last is on disk, all are.
-            for waiter in waiters[:-1]:
-                if waiter is not None:
-                    waiter.add_done_callback(_forget)
-            await durable(waiters[-1])
+        events: list[Event] = []
+        try:
+            results = [self._operate(one, events) for one in operations]
+        finally:
+            # What was done is in the state, and must be in the log, whatever became of the rest.
+            waiter = self.service.log_all(events)
         answer = encode(BatchAnswer(results), door)
+        await durable(waiter)
         self._batch_time.observe(time.perf_counter() - began)
         return answer
 
-
-def _forget(waiter: Any) -> None:
-    if not waiter.cancelled():
-        waiter.exception()
+    def _operate(self, one: SelectOperation | RewardsOperation, events: list[Event]) -> Any:
+        """Do one operation of a batch: its result, or why not."""
+        result: Made | Decisions | Learnt
+        try:
+            if type(one) is SelectOperation:
+                event, made = self.service.decide(one.policy, one.exclude, one.among, one.count, one.key)
+                result = made[0] if one.count is None else Decisions(made)
+            else:
+                event, result = self._learn(one.policy, one)  # type: ignore[arg-type]
+        except Refusal as error:
+            if error.status == 503:
+                raise
+            return problem(error, None)
+        if event is not None:
+            events.append(event)
+        return result
 
 
 def role_needed(method: str, path: str, hot: bool) -> int:

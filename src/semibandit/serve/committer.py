@@ -53,12 +53,14 @@ class Committer:
         waiter = self._loop.create_future()
         if self.error is not None:
             waiter.set_exception(self.error)
+            waiter.exception()  # perhaps nobody fetches it
             return waiter
         with self._change:
             self._events += events
             self._waiters.append(waiter)
         self.handed += len(events)
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
         return waiter
 
     def barrier(self) -> Waiter | None:

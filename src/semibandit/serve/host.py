@@ -96,7 +96,12 @@ class Host:
         then lost with it, is unknown therefore, and is not taken for another decision of the same number.
         """
         ledger = seat.ledger
-        tag, serial, number = _parts(decision)
+        start = f"{self.tag}-{seat.serial}-"
+        digits = decision[len(start) :]
+        if decision.startswith(start) and digits.isdecimal() and digits.isascii() and len(digits) < 19:
+            tag, serial, number = self.tag, seat.serial, int(digits)
+        else:
+            tag, serial, number = _parts(decision)
         if serial != seat.serial or not 0 <= number < ledger.next or not self._was_made(tag, serial, number):
             raise no_decision(decision, seat.name)
         if number < ledger.oldest or ledger.is_late(number, now):
@@ -180,9 +185,9 @@ class Host:
             raise no_policy(name)
         limits = self.limits
         n = 1 if count is None else count
-        if not 1 <= n <= limits.decisions_per_request:
-            told = f"count = {n} must be in 1 .. {limits.decisions_per_request}"
-            raise bad("count", n, told)
+        if n != 1 and not 1 <= n <= min(limits.decisions_per_request, seat.spec.max_pending):
+            most = min(limits.decisions_per_request, seat.spec.max_pending)
+            raise bad("count", n, f"count = {n} must be in 1 .. {most}")
         if exclude is not None:
             self._few(exclude, "exclude")
         if among is not None:
@@ -254,7 +259,7 @@ class Host:
         number = self.number_of(seat, decision, at)
         ledger = seat.ledger
         if arms is None:
-            places, n = None, len(ledger.arms_of(number))
+            places, n = None, ledger.size_of(number)
         else:
             places = seat.places(number, arms)
             n = len(places)

@@ -1,26 +1,27 @@
 """What a policy's decisions wait for: each arm of each decision counts once.
 
 Decisions are numbered from 0. The ledger keeps the youngest ones, in rings of plain numbers: no object per decision, so
-that a million of them cost about 130 bytes each and a fork copies nothing. A decision leaves when its time to live is
-over, or, oldest first, when there are too many. What that means depends on numbers and times in the log alone, never on
-how the rings happen to lie.
+that a million of them cost about 125 bytes each and a fork copies nothing. The rings have their full size from the
+start, but memory is taken only as they fill. A decision leaves when its time to live is over, or, oldest first, when
+there are too many. What that means depends on numbers and times in the log alone, never on how the rings happen to lie.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from semibandit.arms import IntArray
 
 # What is known of one arm of a decision.
 COUNTED, WAITS, GONE, DROPPED = 0, 1, 2, 3
 
-_FEWEST = 1024
+_ONES = bytes([WAITS]) * 64
+_FEWEST = 64
 
 
 class Ledger:
@@ -34,18 +35,31 @@ class Ledger:
         How many decisions are kept.
     most_arms
         How many arms they may have together.
+    usual
+        How many arms a decision usually has at most: how large the rings are made.
     """
 
-    def __init__(self, ttl: int | None, most: int, most_arms: int) -> None:
+    def __init__(self, ttl: int | None, most: int, most_arms: int, usual: int = 1) -> None:
         self.ttl, self.most, self.most_arms = ttl, most, most_arms
         self.next = self.oldest = 0
         #: Decisions of which at least one arm waits, and the arms of all that are kept.
         self.pending = self.kept_arms = 0
-        self._mask = _FEWEST - 1
-        self._start, self._size, self._left, self._at = (_zeros(_FEWEST) for _ in range(4))
-        self._arms: IntArray = np.zeros(_FEWEST, dtype=np.int64)
-        self._flags = bytearray(_FEWEST)
+        self._make_slots(most)
+        self._make_places(min(most * usual, most_arms) + 2 * usual)
         self._head = 0
+
+    def _make_slots(self, most: int) -> None:
+        slots = 1 << max(most - 1, _FEWEST - 1).bit_length()
+        self._mask = slots - 1
+        self._columns = {name: np.zeros(slots, dtype=np.int64) for name in ("start", "size", "left", "at")}
+        # One number of a memoryview is read in a third of the time that one of an array takes.
+        self._start, self._size, self._left, self._at = (column.data for column in self._columns.values())
+
+    def _make_places(self, total: int) -> None:
+        total = max(total, _FEWEST)
+        self._arms: IntArray = np.zeros(total, dtype=np.int64)
+        self._marks: npt.NDArray[np.uint8] = np.zeros(total, dtype=np.uint8)
+        self._flags = self._marks.data
 
     def __len__(self) -> int:
         return self.next - self.oldest
@@ -58,42 +72,43 @@ class Ledger:
 
     # -- decisions come ----------------------------------------------------------------------------------
 
-    def is_full(self, size: int) -> bool:
-        """Whether the oldest must leave before a decision of `size` arms comes. O(1)."""
-        return len(self) > 0 and (len(self) >= self.most or self.kept_arms + size > self.most_arms)
+    def is_full(self, decisions: int, arms: int) -> bool:
+        """Whether the oldest must leave before so many decisions with so many arms in all come. O(1)."""
+        return self.oldest < self.next and (
+            self.next - self.oldest + decisions > self.most or self.kept_arms + arms > self.most_arms
+        )
 
     def add(self, arms: IntArray, at: int) -> int:
-        """The number of a new decision; all its arms wait. O(D) amortised."""
-        size = len(arms)
-        if len(self) > self._mask:
-            self._widen()
+        """The number of a new decision; all its arms wait. O(D)."""
+        number, size = self.next, arms.shape[0]
+        if number - self.oldest > self._mask:
+            self._widen(2 * (self._mask + 1))
         start = self._room(size)
-        number = self.next
-        slot = number & self._mask
-        self._start[slot], self._size[slot], self._left[slot], self._at[slot] = start, size, size, at
-        self._arms[start : start + size] = arms
-        self._flags[start : start + size] = b"\x01" * size
-        self._head = start + size
+        end, slot = start + size, number & self._mask
+        self._start[slot] = start
+        self._size[slot] = self._left[slot] = size
+        self._at[slot] = at
+        self._arms[start:end] = arms
+        self._flags[start:end] = _ONES[:size] if size <= 64 else bytes([WAITS]) * size
+        self._head = end
         self.next = number + 1
         self.kept_arms += size
         if size:
             self.pending += 1
         return number
 
-    def _widen(self) -> None:
-        """Twice the places for decisions."""
-        wide = 2 * (self._mask + 1)
-        for name in ("_start", "_size", "_left", "_at"):
-            old, new = getattr(self, name), _zeros(wide)
-            for number in range(self.oldest, self.next):
-                new[number & (wide - 1)] = old[number & self._mask]
-            setattr(self, name, new)
-        self._mask = wide - 1
+    def _widen(self, slots: int) -> None:
+        """More places for decisions. O(decisions kept)."""
+        numbers = np.arange(self.oldest, self.next)
+        old = {name: column[numbers & self._mask] for name, column in self._columns.items()}
+        self._make_slots(slots)
+        for name, column in old.items():
+            self._columns[name][numbers & self._mask] = column
 
     def _room(self, size: int) -> int:
         """Where `size` arms can stand in one piece."""
         total, head = len(self._flags), self._head
-        if len(self) == 0:
+        if self.oldest == self.next:
             if size <= total:
                 return 0
         else:
@@ -108,21 +123,29 @@ class Ledger:
         self._rebuild(max(2 * total, self.kept_arms + 2 * size))
         return self._head
 
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """The sizes of all decisions that are kept, and where each of their arms stands. O(arms kept)."""
+        numbers = np.arange(self.oldest, self.next) & self._mask
+        size = self._columns["size"][numbers]
+        shift = self._columns["start"][numbers] - (np.cumsum(size) - size)
+        return size, np.repeat(shift, size) + np.arange(int(size.sum()))
+
     def _rebuild(self, total: int) -> None:
-        """All arms side by side from the start, with room for `total`."""
-        arms, flags, head = np.zeros(total, dtype=np.int64), bytearray(total), 0
-        for number, start, size in self._all():
-            arms[head : head + size] = self._arms[start : start + size]
-            flags[head : head + size] = self._flags[start : start + size]
-            self._start[number & self._mask] = head
-            head += size
-        self._arms, self._flags, self._head = arms, flags, head
+        """All arms side by side from the start, with room for `total`. O(arms kept)."""
+        size, places = self._places()
+        arms, marks = self._arms[places], self._marks[places]
+        self._make_places(total)
+        self._arms[: len(arms)], self._marks[: len(arms)] = arms, marks
+        numbers = np.arange(self.oldest, self.next) & self._mask
+        self._columns["start"][numbers] = np.cumsum(size) - size
+        self._head = len(arms)
 
     # -- decisions leave ---------------------------------------------------------------------------------
 
     def is_due(self, now: int) -> bool:
         """Whether the oldest decision is past its time to live. O(1)."""
-        return self.ttl is not None and self.oldest < self.next and self.is_late(self.oldest, now)
+        oldest = self.oldest
+        return self.ttl is not None and oldest < self.next and self._at[oldest & self._mask] + self.ttl <= now
 
     def is_late(self, number: int, now: int) -> bool:
         """Whether a kept decision is past its time to live. O(1)."""
@@ -136,10 +159,9 @@ class Ledger:
         """The oldest decision leaves: its number and those of its arms that waited. O(D)."""
         number = self.oldest
         slot = number & self._mask
-        size = self._size[slot]
         waited = self.waiting_of(number)
         self.oldest += 1
-        self.kept_arms -= size
+        self.kept_arms -= self._size[slot]
         if self._left[slot]:
             self.pending -= 1
         if self.oldest == self.next:
@@ -154,19 +176,24 @@ class Ledger:
         start = self._start[slot]
         return self._arms[start : start + self._size[slot]]
 
-    def flags_of(self, number: int) -> bytearray:
-        """For each arm of a kept decision `COUNTED`, `WAITS`, `GONE` or `DROPPED`; a copy. O(D)."""
+    def size_of(self, number: int) -> int:
+        """How many arms a kept decision has. O(1)."""
+        return self._size[number & self._mask]
+
+    def flags_of(self, number: int) -> bytes:
+        """For each arm of a kept decision `COUNTED`, `WAITS`, `GONE` or `DROPPED`. O(D)."""
         slot = number & self._mask
         start = self._start[slot]
-        return self._flags[start : start + self._size[slot]]
+        return bytes(self._flags[start : start + self._size[slot]])
 
     def waiting_of(self, number: int) -> IntArray:
         """Those arms of a kept decision that wait; a copy. O(D)."""
         slot = number & self._mask
-        if not self._left[slot]:
+        left = self._left[slot]
+        if not left:
             return np.empty(0, dtype=np.int64)
         arms = self.arms_of(number)
-        if self._left[slot] == len(arms):
+        if left == len(arms):
             return arms.copy()
         return arms[np.frombuffer(self.flags_of(number), dtype=np.uint8) == WAITS]
 
@@ -199,25 +226,18 @@ class Ledger:
 
         Returns the arm of each play that waited, oldest decision first.
         """
-        found: list[int] = []
-        if not len(self):
-            return np.empty(0, dtype=np.int64)
-        waits = np.frombuffer(self._flags, dtype=np.uint8) == WAITS
-        hit = waits & np.isin(self._arms, gone)
-        del waits
+        size, places = self._places()
+        hit = (self._marks[places] == WAITS) & np.isin(self._arms[places], gone)
         if not hit.any():
             return np.empty(0, dtype=np.int64)
-        for number, start, size in self._all():
-            places = np.flatnonzero(hit[start : start + size])
-            for place in places.tolist():
-                self._flags[start + place] = GONE
-                found.append(int(self._arms[start + place]))
-            if places.size:
-                slot = number & self._mask
-                self._left[slot] -= places.size
-                if not self._left[slot]:
-                    self.pending -= 1
-        return np.array(found, dtype=np.int64)
+        self._marks[places[hit]] = GONE
+        owner = np.repeat(np.arange(self.oldest, self.next), size)[hit]
+        lost = np.bincount(owner - self.oldest, minlength=len(size))
+        numbers = np.arange(self.oldest, self.next) & self._mask
+        before = self._columns["left"][numbers]
+        self._columns["left"][numbers] = before - lost
+        self.pending -= int(((before > 0) & (before == lost)).sum())
+        return self._arms[places[hit]]
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -225,16 +245,15 @@ class Ledger:
         """All of it, as MessagePack can hold it, however the rings lie. O(arms kept)."""
         numbers = np.arange(self.oldest, self.next) & self._mask
         columns = {
-            name: np.frombuffer(ring, dtype=np.int64)[numbers].astype("<i8").tobytes()
-            for name, ring in (("size", self._size), ("left", self._left), ("at", self._at))
+            name: self._columns[name][numbers].astype("<i8").tobytes() for name in ("size", "left", "at")
         }
-        pieces = [(start, start + size) for _, start, size in self._all()]
+        _, places = self._places()
         return {
             "next": self.next,
             "oldest": self.oldest,
             **columns,
-            "arms": b"".join(self._arms[a:b].astype("<i8").tobytes() for a, b in pieces),
-            "flags": b"".join(self._flags[a:b] for a, b in pieces),
+            "arms": self._arms[places].astype("<i8").tobytes(),
+            "flags": self._marks[places].tobytes(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -242,27 +261,20 @@ class Ledger:
         self.oldest, self.next = state["oldest"], state["next"]
         n = self.next - self.oldest
         size, left, at = (np.frombuffer(state[name], dtype="<i8") for name in ("size", "left", "at"))
-        if not n == len(size) == len(left) == len(at) or size.sum() != len(state["flags"]):
+        arms = np.frombuffer(state["arms"], dtype="<i8")
+        marks = np.frombuffer(state["flags"], dtype=np.uint8)
+        if not n == len(size) == len(left) == len(at) or not size.sum() == len(marks) == len(arms):
             raise ValueError("the ledger makes no sense")
-        while self._mask + 1 < n:
-            self._mask = 2 * self._mask + 1
-        slots = np.arange(self.oldest, self.next) & self._mask
-        for name, column in (
-            ("_start", np.cumsum(size) - size),
-            ("_size", size),
-            ("_left", left),
-            ("_at", at),
-        ):
-            ring = _zeros(self._mask + 1)
-            np.frombuffer(ring, dtype=np.int64)[slots] = column
-            setattr(self, name, ring)
-        self.kept_arms = self._head = int(size.sum())
+        if n > self._mask + 1:
+            self._make_slots(n)
+        if len(arms) > len(self._arms):
+            self._make_places(len(arms))
+        numbers = np.arange(self.oldest, self.next) & self._mask
+        for name, column in (("start", np.cumsum(size) - size), ("size", size), ("left", left), ("at", at)):
+            self._columns[name][numbers] = column
+        self.kept_arms = self._head = len(arms)
         self.pending = int((left > 0).sum())
-        total = max(_FEWEST, self.kept_arms)
-        self._arms = np.zeros(total, dtype=np.int64)
-        self._arms[: self._head] = np.frombuffer(state["arms"], dtype="<i8")
-        self._flags = bytearray(total)
-        self._flags[: self._head] = state["flags"]
+        self._arms[: len(arms)], self._marks[: len(arms)] = arms, marks
 
     def _check(self) -> None:
         """Assert all invariants. O(arms kept)."""
@@ -279,7 +291,3 @@ class Ledger:
         assert len(self) <= self._mask + 1
         full = sorted(span for span in spans if span[0] < span[1])
         assert all(a[1] <= b[0] for a, b in pairwise(full)), "no two share a place"
-
-
-def _zeros(n: int) -> array[int]:
-    return array("q", bytes(8 * n))

@@ -87,7 +87,7 @@ class Routes:
 
     async def list_policies(self, request: Request) -> Response:
         """All policies."""
-        seats = self.service._ready().seats.values()
+        seats = self.service.ready().seats.values()
         return _answer(request, PolicyList([about_policy(seat) for seat in seats]))
 
     async def create_policy(self, request: Request) -> Response:
@@ -166,7 +166,7 @@ class Routes:
     # -- what they share ---------------------------------------------------------------------------------
 
     def _seat(self, request: Request) -> Any:
-        return self.service._ready().seat(request.path_params["name"])
+        return self.service.ready().seat(request.path_params["name"])
 
     async def _body(self, request: Request) -> bytes:
         parts, size = [], 0

@@ -15,7 +15,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.catalog import Catalog
 from semibandit.catalog.decisions import GONE as NO_ARM
-from semibandit.checks import LARGEST, as_arms, as_rewards
+from semibandit.checks import LARGEST, as_arms
 from semibandit.errors import ArmError, MatroidError, SemibanditError
 from semibandit.policies.base import Policy
 from semibandit.serve.keys import Keys
@@ -35,8 +35,11 @@ class Seat:
     def __init__(self, name: str, serial: int, spec: PolicySpec, policy: Any) -> None:
         self.name, self.serial, self.spec = name, serial, spec
         self._policy: Policy = policy
+        # Policies that draw at random take no notice of plays that wait.
+        inner = getattr(policy, "inner", policy)
+        self._heeds_waiting = type(inner)._wait is not Policy._wait
         ttl = spec.ttl_microseconds()
-        self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms())
+        self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms(), policy.matroid.rank)
         self.keys = Keys(ttl, spec.max_keys)
         #: Rewards counted so far, and their sum; decisions that left with arms waiting, of them before their time.
         self.rewards = self.expired = self.evicted = 0
@@ -60,22 +63,25 @@ class Seat:
         _, waited = self.ledger.drop_oldest()
         if waited.size:
             self.expired += 1
-            self._policy._wait(waited, -1)
+            if self._heeds_waiting:
+                self._policy._wait(waited, -1)
 
     def decide(
         self, exclude: list[Any] | None, among: list[Any] | None, count: int, at: int
     ) -> tuple[int, list[IntArray]]:
         """`count` new decisions: the number of the first, and the arms of each."""
-        asked = self._asked(exclude, among)
         policy, ledger = self._policy, self.ledger
+        select, add, heeds = policy.select, ledger.add, self._heeds_waiting
+        asked = None if exclude is None and among is None else self._asked(exclude, among)
+        while ledger.is_full(count, count * policy.matroid.rank):
+            self.evicted += 1
+            self._let_go()
         first, made = ledger.next, []
         for _ in range(count):
-            arms = policy.select(**asked) if asked else policy.select()
-            while ledger.is_full(len(arms)):
-                self.evicted += 1
-                self._let_go()
-            ledger.add(arms, at)
-            policy._wait(arms, 1)
+            arms = select() if asked is None else select(**asked)
+            add(arms, at)
+            if heeds:
+                policy._wait(arms, 1)
             made.append(arms)
         return first, made
 
@@ -114,10 +120,11 @@ class Seat:
 
     def sort_out(self, number: int, places: list[int] | None) -> tuple[list[int] | None, int]:
         """Those places of a kept decision that have not been told yet (None: all of it), and how many have been."""
-        flags = self.ledger.flags_of(number)
+        ledger = self.ledger
+        if places is None and ledger.left_of(number) == ledger.size_of(number):
+            return None, 0
+        flags = ledger.flags_of(number)
         if places is None:
-            if flags.count(WAITS) == len(flags):
-                return None, 0
             places = list(range(len(flags)))
         fresh = [place for place in places if flags[place] not in (COUNTED, DROPPED)]
         return fresh, len(places) - len(fresh)
@@ -134,14 +141,14 @@ class Seat:
             if len(waits) < len(places):
                 self.check_values(rewards)
                 rewards = rewards[waits]
-        if arms.size:
+        n = len(arms)
+        if n:
             policy.update(arms, rewards)
-            policy._wait(arms, -1)
-            self.rewards += arms.size
-            self.total += float(rewards.sum())
+            if self._heeds_waiting:
+                policy._wait(arms, -1)
+            self._count(rewards)
         ledger.settle(number, places)
-        dropped = 0 if places is None else len(places) - arms.size
-        return arms.size, dropped
+        return n, 0 if places is None else len(places) - n
 
     def check_values(self, rewards: FloatArray) -> None:
         """A `Refusal` for the first reward that the policy could not take."""
@@ -160,7 +167,7 @@ class Seat:
 
     def _count(self, rewards: FloatArray) -> None:
         self.rewards += len(rewards)
-        self.total += float(rewards.sum())
+        self.total += sum(rewards.tolist())
 
     # -- arms --------------------------------------------------------------------------------------------
 
@@ -308,10 +315,8 @@ class LabelledSeat(Seat):
         if len(set(labels)) < len(labels):
             raise bad("arms", arms, "arms names a label twice")
         gone = self.catalog._all_arms_of(labels)
-        lost = self.ledger.withdraw(gone)
-        if lost.size:
-            for arm in lost.tolist():
-                self._policy._wait(np.array([arm], dtype=np.int64), -1)
+        for arm in self.ledger.withdraw(gone).tolist():
+            self._policy._wait(np.array([arm], dtype=np.int64), -1)
         for label in labels:
             self.catalog.expire(label)
         self.catalog._arms.settle()
@@ -387,9 +392,12 @@ def as_values(rewards: list[Any], n: int) -> FloatArray:
         told = f"rewards has {len(rewards)} entries but {n} arms are meant: one reward per arm"
         raise bad("rewards", len(rewards), told)
     try:
-        return as_rewards(rewards, n)
-    except SemibanditError as error:
-        raise bad("rewards", None, str(error)) from None
+        values = np.array(rewards, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.empty((0, 0))
+    if values.ndim != 1:
+        raise bad("rewards", None, "rewards must be numbers")
+    return values
 
 
 def blame(error: SemibanditError, rewards: FloatArray, places: list[int]) -> Refusal:

@@ -17,7 +17,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,6 +35,7 @@ from semibandit.serve.store import Group, Store, StoreError
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
+T = TypeVar("T")
 
 
 class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -212,15 +213,35 @@ class Service:
 
     # -- requests: each returns its answer, and what to wait for before it may be sent -----------------------
 
-    def _ready(self) -> Host:
+    def ready(self) -> Host:
+        """The host, or a 503."""
         if self.down is not None:
             raise Refusal(503, "unavailable", f"not serving now: {self.down}")
         return self.host
 
-    def _log(self, *events: Event | None) -> Waiter | None:
+    def _log(self, event: Event | None) -> Waiter | None:
+        """Hand an event over; without one, wait for those of others that the answer may rest on."""
         assert self.committer is not None
-        encoded = [encode_event(event) for event in events if event is not None]
-        return self.committer.put(encoded) if encoded else self.committer.barrier()
+        return self.committer.barrier() if event is None else self.committer.put([encode_event(event)])
+
+    def log_all(self, events: list[Event]) -> Waiter | None:
+        """`_log` for several events, which are written together; None if there is nothing to wait for."""
+        if self.committer is None:
+            return None
+        if not events:
+            return self.committer.barrier()
+        return self.committer.put([encode_event(event) for event in events])
+
+    def _do(self, work: Callable[..., T], *given: Any) -> T:
+        """Let the host do something now. What it refuses changes nothing; whatever else it raises breaks the state."""
+        if self.down is not None:
+            raise Refusal(503, "unavailable", f"not serving now: {self.down}")
+        try:
+            return work(self.clock.now(), *given)
+        except Refusal:
+            raise
+        except Exception as error:
+            raise self._broke(error) from error
 
     def _broke(self, error: Exception) -> Refusal:
         """Something that must not happen happened half way: what is in memory cannot be trusted."""
@@ -228,6 +249,36 @@ class Service:
         self.committer.error = StoreError(f"the state broke: {type(error).__name__}: {error}")
         self._fail(self.committer.error)
         return Refusal(503, "unavailable", "the request broke the state, which is made anew from the log")
+
+    def decide(
+        self,
+        name: str,
+        exclude: Any = None,
+        among: Any = None,
+        count: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Event | None, list[Made]]:
+        """`Host.select`; the event is the caller's to log."""
+        return self._do(self.host.select, name, exclude, among, count, key)
+
+    def learn(
+        self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
+    ) -> tuple[Event | None, Learnt]:
+        """`Host.reward`; the event is the caller's to log."""
+        try:
+            event, learnt = self._do(self.host.reward, name, decision, arms, rewards)
+        except Refusal as error:
+            if error.status == 410:
+                self.late[name] = self.late.get(name, 0) + 1
+            raise
+        self.duplicates += learnt.duplicates
+        return event, learnt
+
+    def count(self, name: str, key: str, arms: list[Any], rewards: list[Any]) -> tuple[Event | None, Learnt]:
+        """`Host.update`; the event is the caller's to log."""
+        event, learnt = self._do(self.host.update, name, key, arms, rewards)
+        self.duplicates += learnt.duplicates
+        return event, learnt
 
     def select(
         self,
@@ -237,75 +288,40 @@ class Service:
         count: int | None = None,
         key: str | None = None,
     ) -> tuple[list[Made], Waiter | None]:
-        """`Host.select`."""
-        host = self._ready()
-        try:
-            event, made = host.select(self.clock.now(), name, exclude, among, count, key)
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
+        """`decide`, logged."""
+        event, made = self._do(self.host.select, name, exclude, among, count, key)
         return made, self._log(event)
 
     def reward(
         self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
     ) -> tuple[Learnt, Waiter | None]:
-        """`Host.reward`."""
-        host = self._ready()
-        try:
-            event, learnt = host.reward(self.clock.now(), name, decision, arms, rewards)
-        except Refusal as error:
-            if error.status == 410:
-                self.late[name] = self.late.get(name, 0) + 1
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
-        self.duplicates += learnt.duplicates
-        return learnt, self._log(event)
-
-    def update(
-        self, name: str, key: str, arms: list[Any], rewards: list[Any]
-    ) -> tuple[Learnt, Waiter | None]:
-        """`Host.update`."""
-        host = self._ready()
-        try:
-            event, learnt = host.update(self.clock.now(), name, key, arms, rewards)
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
-        self.duplicates += learnt.duplicates
+        """`learn`, logged."""
+        event, learnt = self.learn(name, decision, arms, rewards)
         return learnt, self._log(event)
 
     def create(self, name: str, spec: PolicySpec) -> Waiter | None:
-        """`Host.create`."""
-        return self._log(self._ready().create(self.clock.now(), name, spec))
+        """`Host.create`, logged."""
+        return self._log(self.ready().create(self.clock.now(), name, spec))
 
     def remove(self, name: str) -> Waiter | None:
-        """`Host.remove`."""
-        waiter = self._log(self._ready().remove(self.clock.now(), name))
+        """`Host.remove`, logged."""
+        waiter = self._log(self.ready().remove(self.clock.now(), name))
         self.late.pop(name, None)
         return waiter
 
     def change_arms(
         self, name: str, arms: list[Any], attributes: list[Any] | None, insert: bool
     ) -> Waiter | None:
-        """`Host.insert` or `Host.delete`."""
-        host = self._ready()
-        try:
-            if insert:
-                return self._log(host.insert(self.clock.now(), name, arms, attributes))
-            return self._log(host.delete(self.clock.now(), name, arms))
-        except Refusal:
-            raise
-        except Exception as error:
-            raise self._broke(error) from error
+        """`Host.insert` or `Host.delete`, logged."""
+        if insert:
+            return self._log(self._do(self.host.insert, name, arms, attributes))
+        return self._log(self._do(self.host.delete, name, arms))
 
     # -- snapshots ---------------------------------------------------------------------------------------
 
     async def snapshot(self) -> int:
         """Write a snapshot, or wait for the one that is being written: how many events it covers."""
-        self._ready()
+        self.ready()
         if self._snapshot_task is None:
             self._snapshot_task = self._loop.create_task(self._snapshot())
             self._snapshot_task.add_done_callback(self._snapshot_over)
