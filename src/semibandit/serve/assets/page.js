@@ -254,7 +254,7 @@ function showArms(policy) {
     return;
   }
   const range = about ? about.reward_range : [null, null], seen = now.rows.filter(one => one.count > 0);
-  const ends = seen.flatMap(one => [one.low === null ? one.mean : one.low, one.high === null ? one.mean : one.high]);
+  const ends = seen.flatMap(one => [one.mean, one.low, one.high]).filter(v => v !== null);
   let low = ends.length ? Math.min(...ends) : range[0] === null ? 0 : range[0], high = ends.length ? Math.max(...ends) : range[1] === null ? 1 : range[1];
   if (range[0] !== null) low = Math.max(low, range[0]);
   if (range[1] !== null) high = Math.min(high, range[1]);
