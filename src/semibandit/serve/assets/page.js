@@ -102,9 +102,14 @@ function lately() {
 // -- the page ------------------------------------------------------------------------------------------------
 
 function show() {
-  const policy = frame.policy;
   showChooser();
   state(frame.down === null ? "serving" : "down", frame.down === null ? "serving" : frame.down);
+  fill();
+}
+
+/** All but how the stream stands: also when the window changes its size. */
+function fill() {
+  const policy = frame.policy;
   $("all").hidden = !policy;
   if (!policy) {
     say("name", frame.policies.length || frame.down !== null ? wanted || "" : "no policy yet");
@@ -157,7 +162,7 @@ function showSummary(policy, last, overall, cost, word) {
     parts.push(busy ? "Learning. " : "", `Mean ${word} `, make("b", {}, figure(last.mean)), " in the last minute, ");
     if (matters) parts.push(make("span", { class: better ? "up" : "dip" },
       `${change > 0 ? "▲" : "▼"} ${figure(Math.abs(change))} ${better ? "better" : "worse"}`), ` than on average (${figure(overall)}).`);
-    else parts.push(`as on average (${figure(overall)}).`);
+    else parts.push(`${figure(overall)} on average.`);
   }
   line.replaceChildren(...parts);
 }
@@ -165,12 +170,13 @@ function showSummary(policy, last, overall, cost, word) {
 function showTiles(policy, minute, overall, word) {
   say("t-mean", `Mean ${word}, last minute`);
   say("mean", figure(minute));
-  $("mean-sub").replaceChildren(make("b", {}, figure(overall)), ` since it was made`);
+  $("mean-sub").replaceChildren(...overall === null ? [`no ${word} yet`] : [make("b", {}, figure(overall)), " since it was made"]);
   say("decisions", rate(speed("decisions", 5)));
   say("decisions-sub", `${whole(policy.decisions)} in all`);
   say("rewards", rate(speed("rewards", 5)));
   say("rewards-sub", `${whole(policy.rewards)} in all`);
   say("pending", whole(policy.pending));
+  say("pending-unit", policy.pending === 1 ? "decision" : "decisions");
   const lost = policy.expired, late = policy.late;
   $("pending-sub").replaceChildren(lost || late
     ? make("span", { class: "warn" }, [lost ? `${whole(lost)} expired` : "", late ? `${whole(late)} came too late` : ""].filter(Boolean).join(", "))
@@ -208,9 +214,12 @@ function ticks(low, high, wish) {
 }
 
 function showCourse(word) {
-  const svg = $("course"), width = Math.max(svg.clientWidth, 200), height = 250, left = 46, right = 12, top = 10, bottom = 26;
+  const svg = $("course"), height = 250, left = 46, right = 12, top = 10, bottom = 26;
+  const empty = course.length < 2 || !frame.policy.rewards;
+  for (const one of [svg, svg.parentNode.querySelector(".key")]) one.toggleAttribute("hidden", empty);
+  if (empty) { say("course-says", `No ${word} yet.`); return; }
+  const width = Math.max(svg.clientWidth, 200);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  if (course.length < 2 || !frame.policy.rewards) { svg.replaceChildren(); say("course-says", `No ${word} yet.`); return; }
   const idle = course.findIndex(one => one.rewards > course[0].rewards); // before the first reward there is nothing to see
   const start = course[Math.max(0, idle - 1)].at, end = Math.max(frame.at, start + 10), count = Math.max(12, Math.min(72, Math.floor((end - start) / 2), Math.floor(width / 7)));
   const slice = (end - start) / count, now = [], whole = [];
@@ -295,7 +304,7 @@ function showInside(policy) {
     add("Feedback", facts.ttl === null ? "taken for ever" : `taken for ${span(facts.ttl)}`);
     if (facts.bytes) add("Memory", facts.bytes >= 1e6 ? `${(facts.bytes / 1e6).toFixed(1)} MB` : `${(facts.bytes / 1e3).toFixed(1)} kB`);
   }
-  const lag = frame.log_lag ? `${whole(frame.log_lag)} events on their way to disk` : "all on disk";
+  const lag = frame.log_lag ? `${whole(frame.log_lag)} on the way to disk` : "all on disk";
   add("Log", `${whole(frame.position)} events, ${lag}`);
   add("Snapshot", frame.snapshot_age === null ? "none by this process yet" : `${span(frame.snapshot_age)} ago`);
   add("Requests", `${rate(frame.requests_per_second)} per second, ${frame.watchers === 1 ? "1 page" : `${whole(frame.watchers)} pages`} open`);
@@ -382,5 +391,5 @@ addEventListener("hashchange", () => {
 // A page that is kept in the background for the way back shall not keep its stream.
 addEventListener("pagehide", () => { turn++; clearTimeout(again); if (stop) stop.abort(); });
 addEventListener("pageshow", event => { if (event.persisted) listen(); });
-addEventListener("resize", () => { if (frame) show(); });
+addEventListener("resize", () => { if (frame) fill(); });
 listen();
