@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from semibandit.policies.files import to_bytes
 from semibandit.serve.host import Limits
 from semibandit.serve.openapi import openapi
+from semibandit.serve.refusals import bad
 from semibandit.serve.wire import PolicySpec
 from support.service import Server, running
 
@@ -555,3 +556,20 @@ def test_a_server_outlives_what_is_not_http(tmp_path):
         assert not any("Traceback" in line or "exception" in line.lower() for line in server.lines), (
             server.lines
         )
+
+
+def test_a_refusal_that_changes_something_would_be_noticed(tmp_path):
+    bench = Bench(tmp_path)
+    host = bench.service.host
+
+    def spoil(at, name, *_):
+        host.seats[name].expired += 1
+        raise bad("count", 1, "refused, but not without a trace")
+
+    host.select = spoil
+    with pytest.raises(AssertionError, match="not without a trace"):
+        bench.ask("POST", "/v1/policies/small/select", json={})
+    host.select = None  # what is called then is an error of the program's
+    with pytest.raises(AssertionError, match="503"):
+        bench.ask("POST", "/v1/policies/small/select", json={})
+    bench.close()
