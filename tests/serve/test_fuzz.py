@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semibandit.policies.files import to_bytes
@@ -91,7 +91,6 @@ class Bench:
         answer = self.send(method, path, **given)
         status = answer.status_code
         self.seen[status] = self.seen.get(status, 0) + 1
-        event(f"{status}")
         assert status < 500 and self.service.down is None, (status, answer.text, self.client.told[-3:])
         after = self.digest()
         if status >= 400 or method in ("GET", "HEAD"):

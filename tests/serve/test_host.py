@@ -20,9 +20,10 @@ from semibandit.serve.events import (
     unpack_arms,
     unpack_numbers,
 )
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
 from semibandit.serve.refusals import Refusal, ReplayError
-from semibandit.serve.snapshots import publish, read_snapshot, write_snapshot
+from semibandit.serve.snapshots import FolderShelf, read_snapshot, write_snapshot
 from semibandit.serve.wire import PolicySpec
 
 #: How often a policy has looked for its base is no part of what it knows, and differs after a load.
@@ -132,15 +133,17 @@ def test_snapshot_and_replay_give_the_policy_that_never_stopped(policy, tmp_path
     one = player(policy)
     for _ in range(120):
         one.step()
-    write_snapshot(one.host, tmp_path / "new")
-    publish(tmp_path / "new", tmp_path, one.host.position)
+    shelf = FolderShelf(tmp_path)
+    place = shelf.room()
+    write_snapshot(one.host, place)
+    shelf.publish(place, one.host.position)
     at = one.host.position
     one.keep(one.host.open(one.now, "bbbb"))
     for _ in range(120):
         one.step()
     events = decode_group(encode_group(one.log))
     assert len(events) == one.host.position
-    restored, replayed = read_snapshot(tmp_path, at), Host()
+    restored, replayed = read_snapshot(shelf, at), Host()
     for event in events[at:]:
         restored.apply(event)
     for event in events:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from semibandit.client import AsyncClient, ServiceError
-from semibandit.serve.host import Limits
+from semibandit.serve.limits import Limits
 from semibandit.serve.metrics import Metrics
 from semibandit.serve.openapi import openapi
 from semibandit.serve.tokens import Tokens, new_token
@@ -206,6 +206,32 @@ def test_labels_by_http(tmp_path):
     play(ask, tmp_path, {"page": CATALOG})
 
 
+def test_labels_that_no_file_can_hold_are_refused(tmp_path):
+    async def ask(client):
+        headers = {"content-type": "application/msgpack"}
+        before = client.service.host.position
+        for label in (
+            b"bytes",
+            {"a": 1},
+            float("inf"),
+            [b"x"],
+            [float("nan")],
+            msgspec.Raw(b"\xc7\x01\x05\x00"),
+        ):
+            body = msgspec.msgpack.encode({"arms": [label], "attributes": ["news"]})
+            answer = await client.post("/v1/policies/page/arms/insert", content=body, headers=headers)
+            assert answer.status_code == 422, label
+        large = f'{{"arms": [{10**30}], "attributes": ["news"]}}'
+        answer = await client.post(
+            "/v1/policies/page/arms/insert", content=large, headers={"content-type": "application/json"}
+        )
+        assert answer.status_code in (200, 422) and client.service.down is None
+        assert client.service.host.position - before <= 1
+        assert (await client.post("/v1/snapshot")).status_code == 200
+
+    play(ask, tmp_path, {"page": CATALOG})
+
+
 def test_arms_in_order(tmp_path):
     async def ask(client):
         told = {"key": "k", "arms": [5, 7, 7, 9], "rewards": [0.5, 1, 1, 0.5]}
@@ -253,6 +279,27 @@ def test_health_metrics_and_the_description(tmp_path):
         assert b"semibandit_refused_total 1.0" in Metrics(client.service).text()
 
     play(ask, tmp_path)
+
+
+def test_every_request_is_told_of_if_asked_for(tmp_path):
+    async def ask(client):
+        headers = {"x-request-id": "mine"}
+        await client.post("/v1/policies/small/select", json={}, headers=headers)
+        await client.post("/v1/policies/small/select", json={"count": 0}, headers=headers)
+        await client.get("/v1/policies", headers=headers)
+        await client.get("/nix", headers=headers)
+        return [
+            (facts["path"], facts["status"], facts["id"])
+            for event, facts in client.told
+            if event == "request"
+        ]
+
+    assert play(ask, tmp_path, log_requests=True) == [
+        ("/v1/policies/small/select", 200, "mine"),
+        ("/v1/policies/small/select", 422, "mine"),
+        ("/v1/policies", 200, "mine"),
+        ("/nix", 404, "mine"),
+    ]
 
 
 def test_tokens_and_roles(tmp_path):

@@ -215,7 +215,8 @@ def test_who_looks_on_changes_nothing(tmp_path, name):
         host.create(0, "p", spec)
 
     class Looked:  # what `Watch` needs of a service
-        host, pulse, late, lag, down, snapshot_age = hosts[1], Pulse(), {}, 0, None, None
+        host, pulse, late, lag, down = hosts[1], Pulse(), {}, 0, None
+        keeper = type("Keeper", (), {"age": None})
         clock = type("Clock", (), {"now": staticmethod(lambda: 10**6)})
 
         def sample_of(self, seat):

@@ -27,12 +27,14 @@ SMALL = PolicySpec(policy="cts", matroid={"kind": "uniform", "arms": 40, "rank":
 
 
 @contextlib.asynccontextmanager
-async def running(folder, policies=None, *, store=None, tokens=None, host="127.0.0.1", **options):
+async def running(
+    folder, policies=None, *, store=None, tokens=None, host="127.0.0.1", log_requests=False, **options
+):
     """A started service and an httpx client of it, in this event loop."""
     told = []
     options.setdefault("tell", lambda event, **facts: told.append((event, facts)))
     service = Service(store or SqliteStore(folder), folder, **options)
-    app = App(service, tokens, Routes(service).application)
+    app = App(service, tokens, Routes(service).application, log_requests=log_requests)
     await service.start({"small": SMALL} if policies is None else policies)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:

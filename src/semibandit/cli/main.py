@@ -21,6 +21,7 @@ _COMMANDS = {
     "datasets": "datasets",
     "replay": "replay",
     "serve": "serve",
+    "log": "log",
     "info": "info",
     "warmup": "warmup",
 }

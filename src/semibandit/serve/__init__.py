@@ -1,9 +1,17 @@
 """A decision service: several policies behind HTTP, every acknowledged event on disk (extra ``serve``).
 
 The room has two halves. The core knows nothing of HTTP and is deterministic: `events` is what the log holds, `host`
-applies it (`seats` and `ledger`: one policy, and what its decisions wait for), so a snapshot and the rest of the log
-give the service that never stopped, bit for bit. Around it: `store` keeps the log (`sqlite_store`), `committer` writes
-one group for all who wait, `snapshots` keeps whole states, `service` holds these together while requests come. The
-other half speaks HTTP: `wire` is what requests and answers are made of, `app` serves them, `metrics` and `pulse` tell
-how it goes.
+applies it (`seats`, `labelled`, `ledger`, `keys`: one policy, and what its decisions wait for; `openings`: what they
+are called), so a snapshot and the rest of the log give the service that never stopped, bit for bit. Around it: `store`
+says what a log must do (`sqlite_store` does it), `committer` writes one group for all who wait, `snapshots` says what
+a shelf of whole states must do and reads them, `snapshotter` writes them in a fork, `keeper` knows when, and `service`
+holds these together while requests come.
+
+The other half speaks HTTP: `wire` is what requests and answers are made of, `app` is the door and the hot path,
+`routes` everything else, `openapi` its description, `tokens` who may do what, `protocol` ends the patience with slow
+clients, `metrics` and `pulse` tell how it goes (whoever wants to look on subscribes to `Service.pulse`), `settings`
+and `run` start it all. `export` makes the log a table for off-policy evaluation.
+
+Another store is a class with the methods of `store.Store`, named in `run.make_store`; another place for snapshots one
+with those of `snapshots.Shelf`.
 """

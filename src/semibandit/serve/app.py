@@ -100,9 +100,11 @@ class App:
             door = self._enter(scope, hot)
             if hot is None:
                 scope["state"] = {"door": door}
-                await self._others(scope, receive, send)
+                told: list[int] = []
+                await self._others(scope, receive, _noting(send, told) if self._log_requests else send)
                 if path not in _LONG:
                     self._other_time.observe(time.perf_counter() - began)
+                self._note(scope, door, told[0] if told else 500, began)
                 return
             body = await self._body(door, receive)
             answer = await hot[0](hot[1], door, body)
@@ -111,14 +113,19 @@ class App:
             door = door or error.door or Door(None, JSON, 0, self._new_id())
             answer = self.refuse(error, door)
         await _send(send, status, door, answer)
+        self._note(scope, door, status, began)
+
+    def _note(self, scope: Any, door: Door, status: int, began: float) -> None:
+        """Tell of a request that was answered, if all are to be told of."""
         if self._log_requests:
+            took = round((time.perf_counter() - began) * 1e3, 3)
             self.service.tell(
                 "request",
                 id=door.request_id,
                 method=scope["method"],
-                path=path,
+                path=scope["path"],
                 status=status,
-                ms=round((time.perf_counter() - began) * 1e3, 3),
+                ms=took,
             )
 
     def _find(self, path: str) -> tuple[Any, str] | None:
@@ -167,10 +174,7 @@ class App:
             if hot is not None and method != "POST":
                 raise Refusal(405, "method", f"{method} is not for this address: POST is")
             if kind is None and method in ("POST", "PUT") and (length > 0 or hot is not None):
-                told = "content-type must be application/json or application/msgpack"
-                raise Refusal(
-                    415, "content_type", told, field="content-type", value=content.decode("latin-1")
-                )
+                raise _no_type(content)
         except Refusal as error:
             error.door = door
             raise
@@ -292,6 +296,22 @@ class App:
         return result
 
 
+def _noting(send: Send, told: list[int]) -> Send:
+    """`send` that writes the status of the answer down."""
+
+    async def noting(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            told.append(message["status"])
+        await send(message)
+
+    return noting
+
+
+def _no_type(content: bytes) -> Refusal:
+    told = "content-type must be application/json or application/msgpack"
+    return Refusal(415, "content_type", told, field="content-type", value=content.decode("latin-1"))
+
+
 def role_needed(method: str, path: str, hot: bool) -> int:
     """The least role for a request."""
     if hot:
@@ -327,6 +347,8 @@ def _short(value: Any) -> Any:
 
 def decode(codec: Codec, door: Door, body: bytes) -> Any:
     """A request's body as its type; a 422 that names field and value for anything else, a 400 for what is no JSON."""
+    if door.content is None:
+        raise _no_type(b"")
     try:
         return codec.msgpack.decode(body) if door.content is MSGPACK else codec.json.decode(body)
     except msgspec.ValidationError as error:

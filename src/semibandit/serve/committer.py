@@ -34,7 +34,7 @@ class Committer:
         failed: Callable[[StoreError], None],
         written: Callable[[int, float, int], None],
     ) -> None:
-        self._store, self._loop, self._failed, self._written = store, loop, failed, written
+        self.store, self._loop, self._failed, self._written = store, loop, failed, written
         self._next = position + 1
         self._events: list[bytes] = []
         self._waiters: list[Waiter] = []
@@ -111,7 +111,7 @@ class Committer:
             payload = encode_group(events)
             size = len(payload)
             try:
-                self._store.append(Group(self._next, len(events), payload))
+                self.store.append(Group(self._next, len(events), payload))
             except StoreError as caught:
                 error = caught
             except Exception as caught:  # whatever a store raises, it has promised nothing

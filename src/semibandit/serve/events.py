@@ -49,17 +49,20 @@ class Removed(Event, tag="r"):
 
 
 class Selected(Event, tag="s"):
-    """Decisions: what was asked, and the arms answered (`pack_arms`), decision after decision as `sizes` tells.
+    """Decisions `first` and so on: what was asked, and the arms answered (`pack_arms`), `sizes` of them each.
 
-    `sizes` is empty for one decision. `chances`: the propensity of each arm where the policy knows them.
+    `sizes` is empty for one decision. `labels`: those of the arms, where there are any. `chances`: the propensity of
+    each arm, where the policy knows it.
     """
 
     policy: str
+    first: int
     arms: bytes
     sizes: list[int] = []
     exclude: list[Any] | None = None
     among: list[Any] | None = None
     key: str | None = None
+    labels: list[Any] | None = None
     chances: bytes = b""
 
 

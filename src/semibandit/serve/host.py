@@ -30,29 +30,14 @@ from semibandit.serve.events import (
     unpack_numbers,
 )
 from semibandit.serve.keys import Known, digest_of
+from semibandit.serve.labelled import make_seat
+from semibandit.serve.limits import Limits, check_name
+from semibandit.serve.openings import Openings
 from semibandit.serve.refusals import Refusal, ReplayError, bad, no_decision, no_policy, too_late
-from semibandit.serve.seats import Seat, as_values, blame, make_seat
+from semibandit.serve.seats import Seat
 from semibandit.serve.specs import build, check_spec
+from semibandit.serve.values import as_values, blame
 from semibandit.serve.wire import Learnt, Made, PolicySpec
-
-#: Openings of the log that are remembered; decisions of earlier ones are unknown.
-_OPENINGS = 1000
-
-
-class Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What one request, and all policies together, may ask for."""
-
-    #: Policies at once.
-    policies: int = 100
-    #: Arms of a policy.
-    arms: int = 10_000_000
-    #: Arms named in one request, and decisions made by one.
-    arms_per_request: int = 10_000
-    decisions_per_request: int = 1_000
-    #: Operations in one batch.
-    batch: int = 1_000
-    #: Bytes of a request's body.
-    body: int = 4_000_000
 
 
 class Host:
@@ -64,8 +49,7 @@ class Host:
         self.position = 0
         self.time = 0
         self.serial = 0
-        self._openings: list[tuple[str, dict[int, int]]] = []
-        self.tag = ""
+        self.openings = Openings()
 
     def seat(self, name: str) -> Seat:
         """The seat of a policy, or a 404."""
@@ -83,52 +67,22 @@ class Host:
         """The time of an event that comes at `at`: never before that of the last one."""
         return at if at > self.time else self.time
 
-    # -- ids of decisions --------------------------------------------------------------------------------
-
-    def id_of(self, seat: Seat, number: int) -> str:
-        """What clients call a decision that is made now."""
-        return f"{self.tag}-{seat.serial}-{number}"
-
     def number_of(self, seat: Seat, decision: str, now: int) -> int:
-        """The number of a kept decision, or a `Refusal`.
-
-        An id names the opening of the log in which it was made. One that was made after the state was copied away, and
-        then lost with it, is unknown therefore, and is not taken for another decision of the same number.
-        """
+        """The number of a kept decision, or a `Refusal`."""
         ledger = seat.ledger
-        start = f"{self.tag}-{seat.serial}-"
-        digits = decision[len(start) :]
-        if decision.startswith(start) and digits.isdecimal() and digits.isascii() and len(digits) < 19:
-            tag, serial, number = self.tag, seat.serial, int(digits)
-        else:
-            tag, serial, number = _parts(decision)
-        if serial != seat.serial or not 0 <= number < ledger.next or not self._was_made(tag, serial, number):
+        number = self.openings.number_of(seat.serial, decision)
+        if not 0 <= number < ledger.next:
             raise no_decision(decision, seat.name)
         if number < ledger.oldest or ledger.is_late(number, now):
             raise too_late(decision)
         return number
-
-    def _was_made(self, tag: str, serial: int, number: int) -> bool:
-        """Whether the decisions with this tag, of this policy, have this number among them."""
-        if tag == self.tag:
-            return number >= self._openings[-1][1].get(serial, 0)
-        end: int | None = None
-        for name, first in reversed(self._openings):
-            if name == tag:
-                return end is not None and first.get(serial, 0) <= number < end
-            end = first.get(serial)
-            if end is None:  # the policy is younger than this opening
-                return False
-        return False
 
     # -- what changes the state --------------------------------------------------------------------------
 
     def open(self, at: int, tag: str) -> Opened:
         """A server takes over."""
         at = self.now(at)
-        self._openings.append((tag, {seat.serial: seat.ledger.next for seat in self.seats.values()}))
-        del self._openings[:-_OPENINGS]
-        self.tag = tag
+        self.openings.add(tag, {seat.serial: seat.ledger.next for seat in self.seats.values()})
         self._advance(at)
         return Opened(at, tag)
 
@@ -153,9 +107,14 @@ class Host:
         if seat.policy.n_arms > self.limits.arms:
             told = f"{seat.policy.n_arms} arms: at most {self.limits.arms} are served"
             raise Refusal(413, "too_many_arms", told, field="arms", value=seat.policy.n_arms)
+        try:
+            packed = msgspec.msgpack.encode(spec)
+            seat.check_that_it_can_be_saved()
+        except (SemibanditError, TypeError, ValueError, OverflowError) as error:
+            raise bad("options", None, f"a policy like that has no place in a file: {error}") from None
         self._seat_in(seat)
         self._advance(at)
-        return Created(at, name, msgspec.Raw(msgspec.msgpack.encode(spec)))
+        return Created(at, name, msgspec.Raw(packed))
 
     def _seat_in(self, seat: Seat) -> None:
         self.seats[seat.name] = seat
@@ -183,6 +142,8 @@ class Host:
         seat = self.seats.get(name)
         if seat is None:
             raise no_policy(name)
+        if count is None and exclude is None and among is None and key is None and seat.plain:
+            return self._select_one(at, seat)
         limits = self.limits
         n = 1 if count is None else count
         if n != 1 and not 1 <= n <= min(limits.decisions_per_request, seat.spec.max_pending):
@@ -198,24 +159,30 @@ class Host:
             if known is not None:
                 return None, self._again(seat, known)
         first, made = self._select(at, seat, exclude, among, n, key)
-        event = Selected(at, name, b"", [], exclude, among, key)
-        if n == 1:
-            arms = made[0]
-            event.arms = pack_arms(arms)
-        else:
-            arms = np.concatenate(made)
-            event.arms = pack_arms(arms)
+        arms = made[0] if n == 1 else np.concatenate(made)
+        event = Selected(at, name, first, pack_arms(arms), [], exclude, among, key)
+        if n > 1:
             event.sizes = [len(one) for one in made]
-        chances = seat.chances(arms) if exclude is None and among is None else None
-        if chances is not None:
-            event.chances = pack_numbers(chances)
-        start, t = f"{self.tag}-{seat.serial}-", seat.policy.t - n + 1
-        if not seat.labelled:
-            return event, [Made(f"{start}{first + i}", one.tolist(), t + i) for i, one in enumerate(made)]
-        names = seat.names_of
-        return event, [
-            Made(f"{start}{first + i}", names(first + i, one), t + i) for i, one in enumerate(made)
-        ]
+        start, t = f"{self.openings.tag}-{seat.serial}-", seat.policy.t - n + 1
+        if seat.labelled:
+            event.labels = seat.labels_of(arms)
+            names = seat.names_of
+            answer = [Made(f"{start}{i}", names(i, one), t + i - first) for i, one in enumerate(made, first)]
+        else:
+            answer = [Made(f"{start}{i}", one.tolist(), t + i - first) for i, one in enumerate(made, first)]
+        if seat.knows_chances and exclude is None and among is None:
+            event.chances = pack_numbers(seat.chances(arms))
+        return event, answer
+
+    def _select_one(self, at: int, seat: Seat) -> tuple[Selected, list[Made]]:
+        """`select` as it is asked most often: one decision among all arms, by number."""
+        seat.tick(at)
+        number, made = seat.decide(None, None, 1, at)
+        self._advance(at)
+        arms = made[0]
+        decision = f"{self.openings.tag}-{seat.serial}-{number}"
+        event = Selected(at, seat.name, number, arms.astype("<i4").tobytes())
+        return event, [Made(decision, arms.tolist(), seat.policy.t)]
 
     def _select(
         self, at: int, seat: Seat, exclude: Any, among: Any, count: int, key: str | None
@@ -236,17 +203,10 @@ class Host:
         for i in range(known.made):
             number = known.first + i
             if number < seat.ledger.oldest:
-                raise too_late(self._old_id(seat, number))
+                raise too_late(self.openings.id_of(seat.serial, number))
             names = seat.names_of(number, seat.ledger.arms_of(number))
-            made.append(Made(self._old_id(seat, number), names, known.round + i))
+            made.append(Made(self.openings.id_of(seat.serial, number), names, known.round + i))
         return made
-
-    def _old_id(self, seat: Seat, number: int) -> str:
-        """What clients call a decision, perhaps of an earlier opening."""
-        for tag, first in reversed(self._openings):
-            if number >= first.get(seat.serial, 0):
-                return f"{tag}-{seat.serial}-{number}"
-        return self.id_of(seat, number)
 
     def reward(
         self, at: int, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
@@ -372,9 +332,9 @@ class Host:
             seat = self.seat(event.policy)
             seat.tick(at)
             n = len(event.sizes) or 1
-            _, made = self._select(at, seat, event.exclude, event.among, n, event.key)
+            first, made = self._select(at, seat, event.exclude, event.among, n, event.key)
             answered = pack_arms(made[0] if n == 1 else np.concatenate(made))
-            if answered != event.arms:
+            if answered != event.arms or first != event.first:
                 raise ReplayError(
                     f"event {self.position} of the log: policy {event.policy!r} chose other arms than when the log was "
                     "written. The log is from another version of semibandit, or damaged"
@@ -415,36 +375,16 @@ class Host:
             "position": self.position,
             "time": self.time,
             "serial": self.serial,
-            "openings": [[tag, list(first.items())] for tag, first in self._openings],
+            "openings": self.openings.state(),
             "seats": [{**seat.state(), "spec": seat.spec} for seat in self.seats.values()],
         }
 
     def restore(self, state: dict[str, Any], load: Any) -> None:
         """Take over a state; ``load(i, catalog)`` gives the i-th policy (or catalog)."""
         self.position, self.time, self.serial = state["position"], state["time"], state["serial"]
-        self._openings = [(tag, dict(first)) for tag, first in state["openings"]]
-        self.tag = self._openings[-1][0] if self._openings else ""
+        self.openings.restore(state["openings"])
         for i, told in enumerate(state["seats"]):
             spec = msgspec.convert(told["spec"], PolicySpec)
             seat = make_seat(told["name"], told["serial"], spec, load(i, spec.catalog is not None))
             seat.restore(told)
             self.seats[seat.name] = seat
-
-
-_LETTERS = set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
-
-
-def check_name(name: str) -> None:
-    """A 422 unless `name` can be one of a policy: it stands in addresses and in labels of metrics."""
-    if not 1 <= len(name) <= 64 or not set(name) <= _LETTERS or not name[0].isalnum():
-        told = f"name = {name!r}: 1 to 64 of a-z, 0-9, '-', '_' and '.', a letter or digit first"
-        raise bad("name", name, told)
-
-
-def _parts(decision: str) -> tuple[str, int, int]:
-    """Tag, serial and number of an id; numbers that no decision has if it is none."""
-    parts = decision.split("-")
-    if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal() and len(decision) < 60:
-        if parts[1].isascii() and parts[2].isascii():
-            return parts[0], int(parts[1]), int(parts[2])
-    return "", -1, -1

@@ -67,19 +67,19 @@ class Metrics:
             ("refused", "Requests refused (4xx, 5xx).", service.refused),
             ("duplicates", "Rewards that had been counted before.", service.duplicates),
             ("recoveries", "Times the state was made anew after a failure of the log.", service.recoveries),
-            ("snapshots", "Snapshots written by this process.", service.snapshots),
+            ("snapshots", "Snapshots written by this process.", service.keeper.written),
             ("watched", "Streams of the page that were opened.", service.pulse.watched),
             ("watch_missed", "Seconds that a stream lost, its reader being slow.", service.pulse.missed),
             ("log_written_bytes", "Bytes appended to the log by this process.", service.log_bytes),
         ):
             yield CounterMetricFamily(f"semibandit_{name}", told, value=count)
-        age = service.snapshot_age
+        age = service.keeper.age
         for name, told, now in (
             ("up", "1 while requests are served.", float(service.down is None)),
             ("watchers", "Streams of the page that are open.", len(service.pulse)),
             ("log_lag_events", "Events that are not on disk yet.", service.lag),
             ("log_position", "Events in the log, ever.", service.host.position),
-            ("snapshot_position", "Events that the last snapshot covers.", service.snapshot_position),
+            ("snapshot_position", "Events that the last snapshot covers.", service.keeper.position),
             ("snapshot_age_seconds", "Since this process' last snapshot.", -1.0 if age is None else age),
         ):
             yield GaugeMetricFamily(f"semibandit_{name}", told, value=now)
@@ -91,7 +91,7 @@ class Metrics:
         yield family
         for name, told, histogram in (
             ("commit_seconds", "To write one group.", service.commit_times),
-            ("snapshot_pause_seconds", "For which decisions waited for a snapshot.", service.pauses),
+            ("snapshot_pause_seconds", "For which decisions waited for a snapshot.", service.keeper.pauses),
         ):
             one = HistogramMetricFamily(f"semibandit_{name}", told)
             one.add_metric([], *_buckets(histogram))

@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo
+from socket import socket as Socket
 from typing import Any
 
 import msgspec
@@ -101,7 +103,8 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         loop.add_signal_handler(number, stop)
     # A thread that was waiting for the disk must not wait for Python's lock as long again.
     sys.setswitchinterval(0.0005)
-    listening = loop.create_task(server.serve())
+    socket = listen(settings)
+    listening = loop.create_task(server.serve(sockets=[socket]))
     patience = loop.create_task(sweep(server.server_state.connections, settings.server.request_timeout))
     try:
         starting = loop.create_task(service.start(settings.policies))
@@ -113,26 +116,34 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
             if server.started:
                 gc.collect()
                 gc.freeze()
-                greet(service, started, _address(server, settings))
+                greet(service, started, _address(socket, settings))
         else:
             starting.cancel()
         await listening
     finally:
         server.should_exit = True
         patience.cancel()
-        with contextlib.suppress(SystemExit, SemibanditError):
+        with contextlib.suppress(SemibanditError):
             await listening
         await service.stop()
-    if not server.started:
-        raise ParameterError(f"{settings.server.host}:{settings.server.port} cannot be listened on")
 
 
-def _address(server: uvicorn.Server, settings: Settings) -> str:
-    port = settings.server.port
-    for one in server.servers:
-        for socket in one.sockets:
-            port = socket.getsockname()[1]
-    host = settings.server.host
+def listen(settings: Settings) -> Socket:
+    """A socket at the address of the settings, or a `ParameterError`."""
+    host, port = settings.server.host, settings.server.port
+    try:
+        family, kind, protocol, _, place = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        made = Socket(family, kind, protocol)
+        made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        made.bind(place)
+    except OSError as error:
+        raise ParameterError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+    made.setblocking(False)
+    return made
+
+
+def _address(socket: Socket, settings: Settings) -> str:
+    host, port = settings.server.host, socket.getsockname()[1]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

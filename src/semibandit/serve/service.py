@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -25,29 +24,18 @@ from semibandit.errors import FileError, SemibanditError
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
 from semibandit.serve.events import Event, decode_group, encode_event, encode_group
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.keeper import Keeper, Upkeep
+from semibandit.serve.limits import Limits
 from semibandit.serve.pulse import Histogram, Latencies, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal, ReplayError
 from semibandit.serve.seats import Seat
-from semibandit.serve.snapshots import newest_whole, publish, tidy
-from semibandit.serve.snapshotter import begin
+from semibandit.serve.snapshots import FolderShelf, Shelf, newest_whole
 from semibandit.serve.store import Group, Store, StoreError
 from semibandit.serve.wire import Learnt, Made, PolicySpec
 
 Teller = Callable[..., None]
 T = TypeVar("T")
-
-
-class Upkeep(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """When snapshots are written, and how long the log is kept."""
-
-    #: A snapshot after so many events, or seconds if anything happened.
-    snapshot_events: int = 500_000
-    snapshot_seconds: float = 300.0
-    #: Snapshots that are kept; the log reaches back to the oldest of them at least.
-    snapshots: int = 2
-    #: Seconds for which the log is kept besides, for export.
-    retention: float = 7 * 86_400.0
 
 
 class Started(msgspec.Struct):
@@ -59,20 +47,26 @@ class Started(msgspec.Struct):
 
 
 class Service:
-    """Policies, decided and learnt, logged and kept. `data`: the folder of snapshots."""
+    """Policies, decided and learnt, logged and kept.
+
+    `data`: a folder for what the service notes down; its snapshots are there too, unless another `shelf` is given.
+    """
 
     def __init__(
         self,
         store: Store,
         data: Path,
         *,
+        shelf: Shelf | None = None,
         limits: Limits | None = None,
         upkeep: Upkeep | None = None,
         clock: ServiceClock | None = None,
         tell: Teller = lambda *a, **k: None,
     ) -> None:
         self.store, self.data = store, Path(data)
-        self.limits, self.upkeep = limits or Limits(), upkeep or Upkeep()
+        self.limits = limits or Limits()
+        shelf = shelf or FolderShelf(self.data / "snapshots")
+        self.keeper = Keeper(self.data, shelf, upkeep or Upkeep(), tell)
         self.clock = clock or ServiceClock()
         self.tell = tell
         self.host = Host(self.limits)
@@ -81,22 +75,14 @@ class Service:
         self.down: str | None = "starting"
         self.started: Started | None = None
         self.pulse = Pulse()
-        self.commit_times, self.pauses = Histogram(), Histogram()
+        self.commit_times = Histogram()
         self.latencies: dict[str, Histogram] = {}
-        self.duplicates = self.requests = self.refused = self.recoveries = self.snapshots = 0
-        self.log_bytes = 0
+        self.duplicates = self.requests = self.refused = self.recoveries = self.log_bytes = 0
         #: Requests with rewards that came after their decision's time, by policy.
         self.late: dict[str, int] = {}
-        self.snapshot_at: float | None = None
-        self.snapshot_position = 0
-        self._snapshot_task: asyncio.Task[int] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- start, stop -------------------------------------------------------------------------------------
-
-    @property
-    def _snapshots(self) -> Path:
-        return self.data / "snapshots"
 
     async def start(self, policies: dict[str, PolicySpec] | None = None) -> Started:
         """Take the store, restore the state, make the policies that are not there yet, and serve."""
@@ -128,17 +114,14 @@ class Service:
     def _load(self) -> tuple[Host, Started]:
         began = time.perf_counter()
         self.store.open()
-        self._snapshots.mkdir(parents=True, exist_ok=True)
+        self.keeper.shelf.open()
 
         def complain(why: str) -> None:
             self.tell("snapshot_damaged", error=why)
 
-        found: int | None = None
-        host = Host(self.limits)
-        for found, host in newest_whole(self._snapshots, self.limits, complain):  # noqa: B007  the first one
-            break
-        self.snapshot_position = found or 0
-        self.snapshot_at = None
+        begun = newest_whole(self.keeper.shelf, self.limits, complain)
+        found, host = (None, Host(self.limits)) if begun is None else begun
+        self.keeper.begin(found or 0)
         try:
             replayed = self._replay(host)
         except StoreError as error:
@@ -172,8 +155,7 @@ class Service:
         wait = 0.2
         while True:
             await asyncio.sleep(wait)
-            if self._snapshot_task is not None:
-                await asyncio.wait([self._snapshot_task])
+            await self.keeper.wait()
             old = self.committer
             if old is not None:
                 self.committer = None
@@ -197,13 +179,12 @@ class Service:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._snapshot_task is not None:
-            await asyncio.wait([self._snapshot_task])
+        await self.keeper.wait()
         if self.committer is not None:
             await self._loop.run_in_executor(None, self.committer.stop)
-            if was_up and self.committer.error is None and self.host.position > self.snapshot_position:
-                with contextlib.suppress(FileError, OSError, StoreError):
-                    await self._snapshot()
+            if was_up and self.committer.error is None:
+                with contextlib.suppress(FileError, OSError):
+                    await self.keeper.write(self.host, self.committer)
         self.store.close()
 
     def _spawn(self, work: Any) -> None:
@@ -221,8 +202,7 @@ class Service:
 
     def _log(self, event: Event | None) -> Waiter | None:
         """Hand an event over; without one, wait for those of others that the answer may rest on."""
-        assert self.committer is not None
-        return self.committer.barrier() if event is None else self.committer.put([encode_event(event)])
+        return self.log_all([] if event is None else [event])
 
     def log_all(self, events: list[Event]) -> Waiter | None:
         """`_log` for several events, which are written together; None if there is nothing to wait for."""
@@ -230,7 +210,11 @@ class Service:
             return None
         if not events:
             return self.committer.barrier()
-        return self.committer.put([encode_event(event) for event in events])
+        try:
+            encoded = [encode_event(event) for event in events]
+        except Exception as error:  # they are in the state, and cannot be in the log
+            raise self._broke(error) from error
+        return self.committer.put(encoded)
 
     def _do(self, work: Callable[..., T], *given: Any) -> T:
         """Let the host do something now. What it refuses changes nothing; whatever else it raises breaks the state."""
@@ -317,58 +301,11 @@ class Service:
             return self._log(self._do(self.host.insert, name, arms, attributes))
         return self._log(self._do(self.host.delete, name, arms))
 
-    # -- snapshots ---------------------------------------------------------------------------------------
-
     async def snapshot(self) -> int:
         """Write a snapshot, or wait for the one that is being written: how many events it covers."""
-        self.ready()
-        if self._snapshot_task is None:
-            self._snapshot_task = self._loop.create_task(self._snapshot())
-            self._snapshot_task.add_done_callback(self._snapshot_over)
-        return await asyncio.shield(self._snapshot_task)
-
-    def _snapshot_over(self, task: asyncio.Task[int]) -> None:
-        self._snapshot_task = None
-        if not task.cancelled() and task.exception() is not None:
-            self.tell("snapshot_failed", error=str(task.exception()))
-
-    async def _snapshot(self) -> int:
-        committer = self.committer
-        assert committer is not None
-        if self.host.position == self.snapshot_position:
-            return self.snapshot_position
-        folder = self._snapshots / f".writing-{secrets.token_hex(4)}"
-        written = begin(self.host, folder)
-        self.pauses.observe(written.pause)
-        barrier = committer.barrier() if self.down is None else None
-        await self._loop.run_in_executor(None, written.wait)
-        if barrier is not None:
-            await barrier  # a snapshot never covers what is not in the log
-        await self._loop.run_in_executor(None, publish, folder, self._snapshots, written.position)
-        self.snapshots += 1
-        self.snapshot_position, self.snapshot_at = written.position, time.monotonic()
-        self.tell("snapshot", position=written.position, pause_ms=round(written.pause * 1e3, 2))
-        await self._loop.run_in_executor(None, self._retire, written.position)
-        return written.position
-
-    def _retire(self, position: int) -> None:
-        """Old snapshots go, and the log before the oldest one that stays, if it is old enough."""
-        tidy(self._snapshots, self.upkeep.snapshots)
-        path = self.data / "marks.json"
-        marks: list[list[float]] = []
-        with contextlib.suppress(OSError, ValueError):
-            marks = json.loads(path.read_text())
-        now = time.time()
-        marks.append([now, position])
-        old = [mark for mark in marks if mark[0] <= now - self.upkeep.retention]
-        kept = marks[-max(1, self.upkeep.snapshots) :]
-        before = min(int(old[-1][1]) if old else 0, int(kept[0][1])) + 1
-        marks = [mark for mark in marks if mark[1] + 1 >= before][-10_000:]
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(marks))
-        new.replace(path)
-        if before > 1 and self.committer is not None:
-            self.committer.add_chore(lambda: self.store.prune(before))
+        host = self.ready()
+        assert self.committer is not None
+        return await self.keeper.write(host, self.committer)
 
     # -- second by second ----------------------------------------------------------------------------------
 
@@ -394,7 +331,7 @@ class Service:
             rates = [max(0, a - b) / took for a, b in zip(totals, last, strict=True)]
             last = totals
             self.pulse.add(self._sample(rates, latencies.tick()))
-            if self.down is None and self._snapshot_task is None and self._is_due():
+            if self.down is None and not self.keeper.busy and self.keeper.is_due(self.host.position):
                 self._spawn(self._snapshot_now())
             due = max(due, now - 0.5)  # after a standstill: no two beats at once
 
@@ -410,7 +347,7 @@ class Service:
     def _sample(self, rates: list[float], latencies: dict[str, list[float | None]]) -> Sample:
         policies = {name: self.sample_of(seat) for name, seat in self.host.seats.items()}
         return Sample(
-            time.time(), rates[0], rates[1], rates[2], latencies, self.lag, self.snapshot_age, policies
+            time.time(), rates[0], rates[1], rates[2], latencies, self.lag, self.keeper.age, policies
         )
 
     def sample_of(self, seat: Seat) -> PolicySample:
@@ -419,21 +356,3 @@ class Service:
         return PolicySample(
             seat.ledger.next, seat.rewards, seat.total, seat.ledger.pending, seat.expired, late
         )
-
-    @property
-    def snapshot_age(self) -> float | None:
-        """Seconds since the last snapshot of this process, None if it wrote none."""
-        return None if self.snapshot_at is None else time.monotonic() - self.snapshot_at
-
-    def _is_due(self) -> bool:
-        waiting = self.host.position - self.snapshot_position
-        if waiting >= self.upkeep.snapshot_events:
-            return True
-        since = self.snapshot_at if self.snapshot_at is not None else self._began
-        return waiting > 1 and time.monotonic() - since >= self.upkeep.snapshot_seconds
-
-    @property
-    def _began(self) -> float:
-        if not hasattr(self, "_up_since"):
-            self._up_since = time.monotonic()
-        return self._up_since

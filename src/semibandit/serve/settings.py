@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from semibandit.errors import ParameterError
-from semibandit.serve.host import Limits, check_name
+from semibandit.serve.keeper import Upkeep
+from semibandit.serve.limits import Limits, check_name
 from semibandit.serve.refusals import Refusal
-from semibandit.serve.service import Upkeep
 from semibandit.serve.specs import check_spec
 from semibandit.serve.wire import PolicySpec
 

@@ -8,14 +8,14 @@ the disk damaged it, which the digests tell. The newest whole one is taken.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,10 +23,11 @@ from semibandit import __version__
 from semibandit.catalog import Catalog
 from semibandit.errors import FileError, SemibanditError
 from semibandit.policies.files import load as load_policy
-from semibandit.serve.host import Host, Limits
+from semibandit.serve.host import Host
+from semibandit.serve.limits import Limits
+from semibandit.serve.store import sync_folder
 
 FORMAT = 1
-_NAME = "{:020d}"
 _MANIFEST = "MANIFEST.json"
 _HOST = "host.msgpack"
 
@@ -63,35 +64,67 @@ def _plain(value: Any) -> Any:
     raise NotImplementedError(f"a snapshot cannot hold {value!r}")
 
 
-def publish(written: Path, root: Path, position: int) -> Path:
-    """Give a written snapshot its name among those in `root`; from then on it is one. Atomic."""
-    place = root / _NAME.format(position)
-    if place.exists():
-        shutil.rmtree(written)
-        return place
-    os.rename(written, place)
-    sync_folder(root)
-    return place
+class Shelf(Protocol):
+    """Where snapshots are kept. All methods may block, and raise `OSError` or `FileError`."""
+
+    def open(self) -> None:
+        """Before anything else."""
+
+    def room(self) -> Path:
+        """A folder that is not there yet, to write a new snapshot to."""
+
+    def publish(self, written: Path, position: int) -> None:
+        """A snapshot was written to `written`, from `room`: from now on it is one. All or nothing."""
+
+    def positions(self) -> list[int]:
+        """How many events each snapshot covers, newest first."""
+
+    def fetch(self, position: int) -> Path:
+        """The folder of a snapshot."""
+
+    def tidy(self, keep: int) -> None:
+        """Remove all but the newest `keep` snapshots, and what was never finished."""
 
 
-def positions(root: Path) -> list[int]:
-    """How many events each snapshot in `root` covers, newest first."""
-    found = [int(path.name) for path in root.glob("[0-9]" * 20) if path.is_dir()] if root.is_dir() else []
-    return sorted(found, reverse=True)
+class FolderShelf:
+    """Snapshots as folders in `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def open(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def room(self) -> Path:
+        return self.root / f".writing-{secrets.token_hex(4)}"
+
+    def publish(self, written: Path, position: int) -> None:
+        place = self.fetch(position)
+        if place.exists():
+            shutil.rmtree(written)
+            return
+        os.rename(written, place)
+        sync_folder(self.root)
+
+    def positions(self) -> list[int]:
+        found = [int(path.name) for path in self.root.glob("[0-9]" * 20) if path.is_dir()]
+        return sorted(found, reverse=True)
+
+    def fetch(self, position: int) -> Path:
+        return self.root / f"{position:020d}"
+
+    def tidy(self, keep: int) -> None:
+        for position in self.positions()[keep:]:
+            shutil.rmtree(self.fetch(position), ignore_errors=True)
+        for path in self.root.glob(".writing-*"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def tidy(root: Path, keep: int) -> None:
-    """Remove all but the newest `keep` snapshots, and what was never finished."""
-    for position in positions(root)[keep:]:
-        shutil.rmtree(root / _NAME.format(position), ignore_errors=True)
-    for path in root.glob(".writing-*"):
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def read_snapshot(root: Path, position: int, limits: Limits | None = None) -> Host:
+def read_snapshot(shelf: Shelf, position: int, limits: Limits | None = None) -> Host:
     """The state after `position` events; a `FileError` if anything of it is damaged."""
-    folder = root / _NAME.format(position)
+    folder: Any = f"the snapshot of event {position}"
     try:
+        folder = shelf.fetch(position)
         about = json.loads((folder / _MANIFEST).read_text())
         if about["format"] > FORMAT:
             raise FileError(f"{folder}: written by a later semibandit ({about['library']})")
@@ -116,26 +149,17 @@ def read_snapshot(root: Path, position: int, limits: Limits | None = None) -> Ho
 
 
 def newest_whole(
-    root: Path, limits: Limits | None, complain: Callable[[str], None]
-) -> Iterator[tuple[int, Host]]:
-    """Whole snapshots, newest first, each with its position; damaged ones are complained of."""
-    for position in positions(root):
+    shelf: Shelf, limits: Limits | None, complain: Callable[[str], None]
+) -> tuple[int, Host] | None:
+    """The newest snapshot that is whole, with its position, None if none is; damaged ones are complained of."""
+    for position in shelf.positions():
         try:
-            yield position, read_snapshot(root, position, limits)
+            return position, read_snapshot(shelf, position, limits)
         except FileError as error:
             complain(str(error))
+    return None
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def sync_folder(path: Path) -> None:
-    """What was created or renamed in this folder is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from semibandit.serve.store import Group, StoreError, Taken
+from semibandit.serve.store import Group, StoreError, Taken, sync_folder
 
 _NAME = "log.sqlite"
 _LOCK = "lock"
@@ -50,12 +50,27 @@ class SqliteStore:
         except sqlite3.DatabaseError as error:
             raise _told(error, self.where) from None
 
+    def open_to_read(self) -> None:
+        """Read the log beside whoever writes it; `append` and `prune` are not for this store then."""
+        path = self.folder / _NAME
+        if not path.is_file():
+            raise StoreError(f"there is no log in {self.folder}: no {_NAME}", lasting=True)
+        try:
+            self._db = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+            )
+            self._db.execute("SELECT count(*) FROM log WHERE first < 0")
+        except sqlite3.Error as error:
+            raise _told(error, self.where) from None
+
     def _connect(self) -> Any:
         db = sqlite3.connect(self.where, isolation_level=None, check_same_thread=False, timeout=5.0)
         mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
             raise StoreError(f"{self.where}: this file system has no write-ahead log ({mode})", lasting=True)
         db.execute("PRAGMA synchronous = FULL")
+        # Moving pages into the main file holds a group up: rarely, then, and 16 MB at a time.
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
         db.execute("PRAGMA journal_size_limit = 67108864")
         found = db.execute("PRAGMA user_version").fetchone()[0]
         if found not in (0, _FORMAT):
@@ -66,6 +81,7 @@ class SqliteStore:
                 "digest BLOB NOT NULL, payload BLOB NOT NULL) STRICT"
             )
             db.execute(f"PRAGMA user_version = {_FORMAT}")
+            sync_folder(self.folder)
         return db
 
     def _take(self) -> None:
@@ -75,7 +91,9 @@ class SqliteStore:
         import fcntl
 
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True)
+                sync_folder(self.folder.parent)
             handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be used: {error.strerror}") from None

@@ -7,7 +7,10 @@ process at a time may hold a store.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from semibandit.errors import SemibanditError
@@ -67,3 +70,13 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of it; safe to call twice."""
+
+
+def sync_folder(path: Path) -> None:
+    """What was created or renamed in this folder is on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot
+            os.fsync(handle)
+    finally:
+        os.close(handle)

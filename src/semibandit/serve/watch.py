@@ -118,7 +118,7 @@ class Watch:
             latencies=last.latencies if last else {},
             position=service.host.position,
             log_lag=service.lag,
-            snapshot_age=service.snapshot_age,
+            snapshot_age=service.keeper.age,
             watchers=len(service.pulse),
             policy=self._policy(name, tell_about),
         )
