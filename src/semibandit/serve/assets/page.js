@@ -23,7 +23,7 @@ function seconds(v) {
   return `${v.toFixed(1)} s`;
 }
 function span(v) {
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) if (v >= 2 * size) return `${Math.floor(v / size)} ${unit}`;
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) if (v >= 2 * size) return `${Math.round(v / size)} ${unit}`;
   return `${Math.round(v)} s`;
 }
 
