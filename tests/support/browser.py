@@ -125,6 +125,10 @@ class Browser:
 
     def open(self, file: Path, width: int, height: int = 900, dark: bool = False, fragment: str = "") -> None:
         """Load a local file in a window of this size and wait until it is there."""
+        self.visit(file.resolve().as_uri() + fragment, width, height, dark)
+
+    def visit(self, address: str, width: int, height: int = 900, dark: bool = False) -> None:
+        """Load an address in a window of this size and wait until it is there."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -134,7 +138,6 @@ class Browser:
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
-        address = file.resolve().as_uri() + fragment
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
         # Events of the blank page may still be on their way, so the page itself is asked.
@@ -149,6 +152,21 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def until(self, expression: str, seconds: float = 30.0) -> Any:
+        """Wait until a JavaScript expression is true in the page; its value."""
+        limit = time.monotonic() + seconds
+        while not (found := self.run(expression)):
+            assert time.monotonic() < limit, f"it never came true: {expression}"
+            time.sleep(0.05)
+        return found
+
+    def press(self, key: str, code: int, text: str = "") -> None:
+        """A key of the keyboard goes down and up."""
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text
+            )
 
     def picture(self, path: Path) -> None:
         """The whole page as a PNG file."""

@@ -60,7 +60,7 @@ def events_in(folder):
 class Server:
     """`semibandit serve` as a process. `address` is known when it has said so."""
 
-    def __init__(self, folder, *options, env=None):
+    def __init__(self, folder, *options, env=None, port=0):
         source = str(Path(semibandit.__file__).parents[1])
         self.process = subprocess.Popen(
             [
@@ -72,7 +72,7 @@ class Server:
                 "--data",
                 str(folder),
                 "--port",
-                "0",
+                str(port),
             ],
             stderr=subprocess.PIPE,
             text=True,

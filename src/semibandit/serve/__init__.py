@@ -10,8 +10,9 @@ knows when, and `service` holds these together while requests come. `restoring` 
 
 The other half speaks HTTP: `wire` is what requests and answers are made of, `app` is the door and the hot path,
 `routes` everything else, `openapi` its description, `tokens` who may do what, `protocol` ends the patience with slow
-clients, `metrics` and `pulse` tell how it goes (whoever wants to look on subscribes to `Service.pulse`), `settings`
-and `run` start it all. `export` makes the log a table for off-policy evaluation.
+clients, `metrics` and `pulse` tell how it goes (whoever wants to look on is a `Watcher` of `Service.pulse`), `peek` and
+`watch` what the `page` shows, `settings` and `run` start it all. `export` makes the log a table for off-policy
+evaluation.
 
 Another store is a class with the methods of `store.Store`, named in `stores`; another place for snapshots one
 with those of `snapshots.Shelf`.

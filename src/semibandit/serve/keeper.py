@@ -42,6 +42,11 @@ class Keeper:
         """Seconds since the last snapshot of this process, None if it wrote none."""
         return time.monotonic() - self._since if self.written else None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._task is not None
+
     def begin(self, position: int) -> None:
         """The service starts from the snapshot of `position` events (0: from none)."""
         self.position, self._since = position, time.monotonic()

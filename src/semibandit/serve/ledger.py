@@ -151,6 +151,10 @@ class Ledger:
         """Whether a kept decision is past its time to live. O(1)."""
         return self.ttl is not None and self._at[number & self._mask] + self.ttl <= now
 
+    def made_at(self, number: int) -> int:
+        """When a kept decision was made. O(1)."""
+        return self._at[number & self._mask]
+
     def drop_oldest(self) -> tuple[int, IntArray]:
         """The oldest decision leaves: its number and those of its arms that waited. O(D)."""
         number = self.oldest

@@ -49,6 +49,12 @@ class Metrics:
                 lambda seat: seat.expired,
             ),
             ("evicted", "Of these, before their time.", CounterMetricFamily, lambda seat: seat.evicted),
+            (
+                "late",
+                "Requests with rewards that came after their decision's time.",
+                CounterMetricFamily,
+                lambda seat: service.late.get(seat.name, 0),
+            ),
             ("pending", "Decisions that wait for rewards.", GaugeMetricFamily, lambda s: s.ledger.pending),
         ]
         for name, told, kind, value in per_policy:
@@ -62,12 +68,15 @@ class Metrics:
             ("duplicates", "Rewards that had been counted before.", service.duplicates),
             ("recoveries", "Times the state was made anew after a failure of the log.", service.recoveries),
             ("snapshots", "Snapshots written by this process.", service.keeper.written),
+            ("watched", "Streams of the page that were opened.", service.pulse.watched),
+            ("watch_missed", "Seconds that a stream lost, its reader being slow.", service.pulse.missed),
             ("log_written_bytes", "Bytes appended to the log by this process.", service.log_bytes),
         ):
             yield CounterMetricFamily(f"semibandit_{name}", told, value=count)
         age = service.keeper.age
         for name, told, now in (
             ("up", "1 while requests are served.", float(service.down is None)),
+            ("watchers", "Streams of the page that are open.", len(service.pulse)),
             ("log_lag_events", "Events that are not on disk yet.", service.lag),
             ("log_position", "Events in the log, ever.", service.host.position),
             ("snapshot_position", "Events that the last snapshot covers.", service.keeper.position),

@@ -18,8 +18,10 @@ from semibandit.serve.answers import about_policy, list_arms, statistics
 from semibandit.serve.app import Door, decode, durable, encode, problem
 from semibandit.serve.metrics import CONTENT_TYPE_LATEST, Metrics
 from semibandit.serve.openapi import openapi
+from semibandit.serve.page import PAGES
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
+from semibandit.serve.watch import Watch
 from semibandit.serve.wire import (
     ArmsRequest,
     Codec,
@@ -39,7 +41,7 @@ class Routes:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.metrics = Metrics(service)
+        self.metrics, self.watching = Metrics(service), Watch(service)
         one, arms = "/v1/policies/{name}", "/v1/policies/{name}/arms"
         self.application = Starlette(
             routes=[
@@ -56,6 +58,8 @@ class Routes:
                 Route(f"{arms}/insert", self.insert_arms, methods=["POST"]),
                 Route(f"{arms}/{{arm:path}}", self.show_arm, methods=["GET"]),
                 Route("/v1/snapshot", self.snapshot, methods=["POST"]),
+                Route("/v1/watch", self.watch, methods=["GET"]),
+                *PAGES,
             ],
             exception_handlers={Refusal: self.refused, HTTPException: self.lost},
         )
@@ -152,6 +156,12 @@ class Routes:
             return _answer(request, SnapshotAnswer(await self.service.snapshot()))
         except (FileError, OSError) as error:
             raise Refusal(503, "snapshot", f"no snapshot could be written: {error}") from None
+
+    async def watch(self, request: Request) -> Response:
+        """Second by second, for the page: also while nothing else is served."""
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return self.watching.open(request.query_params.get("policy"))
 
     # -- what they share ---------------------------------------------------------------------------------
 

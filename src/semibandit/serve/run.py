@@ -96,6 +96,7 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
 
     def stop() -> None:
         server.should_exit = True
+        service.pulse.close()  # streams end now: nobody has to wait for them
 
     service.gave_up = stop
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -27,9 +27,10 @@ from semibandit.serve.events import Event, encode_event, encode_group
 from semibandit.serve.host import Host
 from semibandit.serve.keeper import Keeper, Upkeep
 from semibandit.serve.limits import Limits
-from semibandit.serve.pulse import Histogram, PolicySample, Pulse, Sample
+from semibandit.serve.pulse import Histogram, Latencies, PolicySample, Pulse, Sample
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.restoring import Started, load
+from semibandit.serve.seats import Seat
 from semibandit.serve.snapshots import FolderShelf, Shelf
 from semibandit.serve.standby import Follower
 from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
@@ -70,6 +71,8 @@ class Service:
         self.commit_times = Histogram()
         self.latencies: dict[str, Histogram] = {}
         self.duplicates = self.requests = self.refused = self.recoveries = self.log_bytes = 0
+        #: Requests with rewards that came after their decision's time, by policy.
+        self.late: dict[str, int] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- start, stop -------------------------------------------------------------------------------------
@@ -175,6 +178,7 @@ class Service:
     async def stop(self) -> None:
         """Write what is handed over, a last snapshot, and let go of the store."""
         was_up, self.down = self.down is None, self.down or "stopping"
+        self.pulse.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -248,7 +252,12 @@ class Service:
         self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]
     ) -> tuple[Event | None, Learnt]:
         """`Host.reward`; the event is the caller's to log."""
-        event, learnt = self._do(self.host.reward, name, decision, arms, rewards)
+        try:
+            event, learnt = self._do(self.host.reward, name, decision, arms, rewards)
+        except Refusal as error:
+            if error.status == 410:
+                self.late[name] = self.late.get(name, 0) + 1
+            raise
         self.duplicates += learnt.duplicates
         return event, learnt
 
@@ -283,7 +292,9 @@ class Service:
 
     def remove(self, name: str) -> Waiter | None:
         """`Host.remove`, logged."""
-        return self._log(self.ready().remove(self.clock.now(), name))
+        waiter = self._log(self.ready().remove(self.clock.now(), name))
+        self.late.pop(name, None)
+        return waiter
 
     def change_arms(
         self, name: str, arms: list[Any], attributes: list[Any] | None, insert: bool
@@ -312,8 +323,7 @@ class Service:
 
     async def _beat(self) -> None:
         """Every second: a sample for those who look on, and a snapshot when it is due."""
-        last = self._totals()
-        counts = self._latency_counts()
+        last, latencies = self._totals(), Latencies(self.latencies)
         began = due = time.monotonic()
         while True:
             due += 1.0
@@ -322,33 +332,30 @@ class Service:
             totals, took = self._totals(), max(now - began, 1e-3)
             began = now
             rates = [max(0, a - b) / took for a, b in zip(totals, last, strict=True)]
-            merged = self._latency_counts()
-            whole = Histogram()
-            whole.counts = merged
-            p50, p99 = whole.quantiles(0.5, 0.99, since=counts)
-            last, counts = totals, merged
-            self.pulse.add(self._sample(rates, p50, p99))
-            if self.down is None and self.keeper.is_due(self.host.position):
-                with contextlib.suppress(SemibanditError, OSError):
-                    await self.snapshot()
-                due = max(due, time.monotonic())
+            last = totals
+            self.pulse.add(self._sample(rates, latencies.tick()))
+            if self.down is None and not self.keeper.busy and self.keeper.is_due(self.host.position):
+                self._spawn(self._snapshot_now())
+            due = max(due, now - 0.5)  # after a standstill: no two beats at once
 
-    def _latency_counts(self) -> Any:
-        merged = Histogram().counts
-        for one in self.latencies.values():
-            for i, n in enumerate(one.counts):
-                merged[i] += n
-        return merged
+    async def _snapshot_now(self) -> None:
+        """A snapshot that nobody waits for, so that the beat goes on; what went wrong is told already."""
+        with contextlib.suppress(SemibanditError, OSError):
+            await self.snapshot()
 
     def _totals(self) -> tuple[int, int, int]:
         seats = self.host.seats.values()
         return sum(seat.ledger.next for seat in seats), sum(seat.rewards for seat in seats), self.requests
 
-    def _sample(self, rates: list[float], p50: float | None, p99: float | None) -> Sample:
-        policies = {
-            name: PolicySample(seat.ledger.next, seat.rewards, seat.total, seat.ledger.pending, seat.expired)
-            for name, seat in self.host.seats.items()
-        }
+    def _sample(self, rates: list[float], latencies: dict[str, list[float | None]]) -> Sample:
+        policies = {name: self.sample_of(seat) for name, seat in self.host.seats.items()}
         return Sample(
-            time.time(), rates[0], rates[1], rates[2], p50, p99, self.lag, self.keeper.age, policies
+            time.time(), rates[0], rates[1], rates[2], latencies, self.lag, self.keeper.age, policies
+        )
+
+    def sample_of(self, seat: Seat) -> PolicySample:
+        """One policy as it stands. O(1)."""
+        late = self.late.get(seat.name, 0)
+        return PolicySample(
+            seat.ledger.next, seat.rewards, seat.total, seat.ledger.pending, seat.expired, late
         )
