@@ -31,6 +31,13 @@ def _matroids() -> dict[str, Any]:
     }
 
 
+def _small_graph() -> Any:
+    """For lessons that would take minutes by kernels which are not optimised yet."""
+    import semibandit as sb
+
+    return sb.Graphic([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3), (3, 4), (4, 0)], 5)
+
+
 def _play(policy: Any, rounds: int = 4) -> None:
     """Decisions and feedback as users ask for and give it."""
     rng = np.random.default_rng(1)
@@ -154,7 +161,6 @@ _ONCE_MORE = (
     ("laminar", "epsilon-greedy"),
     ("linear", "random"),
     ("linear", "fpl"),
-    ("graphic", "ftrl"),
 )
 
 
@@ -182,6 +188,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
         if kind in ("uniform", "partition"):
             yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
+    yield "ftrl by mixtures on graphic", _policy_lesson("ftrl", _small_graph(), {})
     yield "inner products", _inner_products
     yield "features", _features
     yield "fleets", _fleets
