@@ -38,6 +38,7 @@ _EXPORTS: dict[str, str] = {
     "Catalog": "semibandit.catalog",
     "LabelledDecision": "semibandit.catalog",
     "Fleet": "semibandit.fleet",
+    "Sharded": "semibandit.distributed",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -49,6 +50,7 @@ _EXPORTS: dict[str, str] = {
     "ExperimentError": "semibandit.errors",
     "MissingExtraError": "semibandit.errors",
     "FileError": "semibandit.errors",
+    "ShardError": "semibandit.errors",
     "load": "semibandit.policies.files",
     "Decision": "semibandit.policies.decisions",
     "beta_prior": "semibandit.policies.prior",
@@ -102,6 +104,8 @@ __all__ = [
     "RewardError",
     "RobustCUCB",
     "SemibanditError",
+    "ShardError",
+    "Sharded",
     "SlidingWindowCUCB",
     "Switching",
     "Table",
@@ -149,6 +153,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from semibandit.catalog import Catalog
+    from semibandit.distributed import Sharded
     from semibandit.environments import (
         Bernoulli,
         Beta,
@@ -172,6 +177,7 @@ if TYPE_CHECKING:
         ParameterError,
         RewardError,
         SemibanditError,
+        ShardError,
     )
     from semibandit.fleet import Fleet
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform

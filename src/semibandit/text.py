@@ -103,6 +103,7 @@ EXTRAS = {
     "topohub": "data",
     "vega_datasets": "data",
     "bokeh_sampledata": "data",
+    "ray": "ray",
 }
 
 

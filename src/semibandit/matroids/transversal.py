@@ -15,6 +15,7 @@ from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import _pick_transversal, distinct_neighbours, greedy_transversal
 from semibandit.matroids.naming import Table, column, columns_of, distinct, label_arms, numbered, sparse_rows
+from semibandit.matroids.parting import by_lists
 from semibandit.matroids.validate import (
     arm_ids,
     flatten,
@@ -238,4 +239,5 @@ codec.register(
     random=_random,
     from_toml=_from_toml,
     words={"n_right": "slots"},
+    parting=by_lists,
 )
