@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from semibandit.distributed.here import LATE, LOST, Message
+from semibandit.distributed.packing import pack, unpack
 from semibandit.distributed.shard import Shard, Snapshot, Spec
 from semibandit.errors import MissingExtraError, ParameterError, ShardError
 from semibandit.text import needs
@@ -55,18 +56,27 @@ def connect(on: str) -> Any:
 class _Actor:
     """A shard in a process of its own."""
 
-    def __init__(self, spec: Spec, snapshot: Snapshot | None, version: str) -> None:
+    def __init__(self) -> None:
+        self._shard: Shard | Exception = ShardError("asked before it was made")
+
+    def begin(self, spec: Spec, snapshot: Snapshot | None, version: str) -> None:
+        """Be this shard. What goes wrong is told with the first answer."""
         from semibandit import __version__
 
-        if version != __version__:
-            raise ShardError(
-                f"the cluster has semibandit {__version__}, this process {version}: install one version everywhere"
-            )
-        self._shard = Shard(spec, snapshot)
+        try:
+            if version != __version__:
+                raise ShardError(
+                    f"the cluster has semibandit {__version__}, this process {version}: install one version everywhere"
+                )
+            self._shard = Shard(spec, snapshot)
+        except Exception as error:
+            self._shard = error
 
-    def handle(self, message: Message) -> Any:
-        """`Shard.handle`."""
-        return self._shard.handle(*message)
+    def handle(self, message: bytes) -> bytes:
+        """`Shard.handle`, packed."""
+        if isinstance(self._shard, Exception):
+            raise self._shard
+        return pack(self._shard.handle(*unpack(message)))
 
 
 class OnRay:
@@ -95,34 +105,38 @@ class OnRay:
         from semibandit import __version__
 
         self._end(shard)
-        self.actors[shard] = self._make.remote(spec, snapshot, __version__)
+        self.actors[shard] = self._make.remote()
+        self.actors[shard].begin.remote(spec, snapshot, __version__)
 
     def ask(self, messages: Mapping[int, Message]) -> dict[int, Any]:
         """All at once; waits for the last one."""
         ray = self._ray
         until = time.monotonic() + self._timeout
-        calls = {i: self.actors[i].handle.remote(message) for i, message in messages.items()}
+        calls = {i: self.actors[i].handle.remote(pack(message)) for i, message in messages.items()}
         try:
-            return dict(zip(calls, ray.get(list(calls.values()), timeout=self._timeout), strict=True))
+            replies = ray.get(list(calls.values()), timeout=self._timeout)
+            return {i: unpack(reply) for i, reply in zip(calls, replies, strict=True)}
         except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
             return {i: self._one(call, until) for i, call in calls.items()}
         except ray.exceptions.RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            raise self._cause(error) from None
 
     def _one(self, call: Any, until: float) -> Any:
         """What one call gave, once some went wrong."""
         errors = self._ray.exceptions
         try:
-            return self._ray.get(call, timeout=max(0.05, until - time.monotonic()))
-        except errors.RayActorError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, errors.RayTaskError):  # it could not be made: no use in trying again
-                raise cause.as_instanceof_cause() from None
+            return unpack(self._ray.get(call, timeout=max(0.05, until - time.monotonic())))
+        except errors.RayActorError:
             return LOST
         except errors.GetTimeoutError:
             return LATE
         except errors.RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            raise self._cause(error) from None
+
+    @staticmethod
+    def _cause(error: Any) -> Exception:
+        """What went wrong inside an actor, as it was raised there."""
+        return error.cause if isinstance(error.cause, Exception) else error  # type: ignore[no-any-return]
 
     def _end(self, shard: int) -> None:
         actor = self.actors.pop(shard, None)

@@ -8,6 +8,7 @@ passes over what it had done already.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ BEHIND = 1 << 14
 KEPT = 1 << 16
 # How often a shard is made anew for one question.
 _TRIES = 5
+_PAUSE = 0.002
 
 
 class Crew:
@@ -113,7 +115,9 @@ class Crew:
 
     def _ask(self, questions: Mapping[int, Question]) -> dict[int, Any]:
         left, answers = dict(questions), {}
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
+            if attempt > 1:
+                time.sleep(_PAUSE * 4.0**attempt)  # a cluster needs a moment to see that a machine is gone
             told = {i: self._ledgers[i].told for i in left}
             replies = self._transport.ask({i: (*self._ledgers[i].waiting(), left[i]) for i in left})
             late = [i for i, reply in replies.items() if reply is LATE]

@@ -114,7 +114,7 @@ class Shard:
 
     def place(self, ids: Ids) -> int:
         """Let these be the names of the shard's arms; how many there are."""
-        self.ids = ids
+        self.ids = ids = Ids(*ids)  # a message holds no more than a tuple
         if hasattr(self.policy, "_call_arms"):
             self.policy._call_arms(ids.first, ids.listed)
         return self.policy.n_arms
@@ -162,6 +162,7 @@ class Shard:
         self.policy.reseed(seed)
 
     def _do_grow(self, parts: Any, ids: Ids) -> None:
+        ids = Ids(*ids)
         if ids.size < self.policy.n_arms:
             return  # made anew after the ground set grew once more, so all these arms are there
         matroid = self._restricted(parts)

@@ -77,7 +77,7 @@ class Sharded(Coordinator):
     ...     for each in (policy, one):
     ...         each.update(arms, (arms % 10) / 10)
     >>> policy.select(count=2)
-    [array([  9, 989, 999]), array([979, 989, 999])]
+    [array([ 7, 17, 27]), array([ 7, 17, 27])]
     """
 
     def __init__(
