@@ -182,6 +182,47 @@ def test_a_cluster_that_is_not_there_is_an_error() -> None:
         connect("moon")
 
 
+def test_messages_can_be_packed_without_loss() -> None:
+    from semibandit.distributed.packing import pack, unpack
+
+    table = np.arange(12, dtype=np.int64).reshape(4, 3)
+    value = (
+        3,
+        "play",
+        None,
+        True,
+        2**64 - 1,
+        -0.0,
+        np.inf,
+        b"\x00",
+        {"a": table, "b": np.zeros(0)},
+        [np.float64(0.1)],
+    )
+    again = unpack(pack(value))
+    assert again[:8] == value[:8] and again[9] == (0.1,)
+    assert (
+        np.array_equal(again[8]["a"], table)
+        and again[8]["a"].dtype == np.int64
+        and again[8]["b"].shape == (0,)
+    )
+    flags = unpack(pack(np.array([True, False])))
+    assert flags.dtype == np.bool_ and flags.tolist() == [True, False]
+    with pytest.raises(TypeError, match="no place in a message"):
+        pack(object())
+
+
+def test_the_figures_of_a_round_add_up() -> None:
+    from benchmarks.shards import measure_shards
+
+    found = measure_shards(60, 4, 3, "cucb", None, 10)
+    assert found["messages_per_round"] == 3 and found["on"] == "this process"
+    # Arms and weights of the bases of three shards, and rewards there, and little besides.
+    assert 3 * 4 * 16 < found["bytes_back"] < 3 * 4 * 16 + 3 * 80
+    assert 4 * 16 < found["bytes_there"] < 4 * 16 + 3 * 190
+    assert 0 < found["us_per_round"]["p0"] <= found["us_per_round"]["p50"] <= found["us_per_round"]["p99"]
+    assert found["bytes_per_arm"] >= 32 and found["build_seconds"] >= 0
+
+
 # -- sweeps --------------------------------------------------------------------------------------------------------
 
 SWEEP = """

@@ -551,3 +551,13 @@ def test_threads_share_a_sharded_policy() -> None:
     for thread in threads:
         thread.join(60)
     assert not errors and policy.t == 120 and policy.counts.sum() == 120 * 8 and policy.waiting == 0
+
+
+def test_simulations_and_comparisons_take_it_as_any_policy() -> None:
+    matroid = sb.Uniform(n_arms=20, rank=3)
+    env = sb.Bernoulli(matroid, np.linspace(0.1, 0.9, 20), seed=1)
+    alone = sb.simulate(CUCB(matroid), env.clone(), rounds=80, record_arms=True)
+    apart = sb.simulate(Sharded(matroid, shards=3), env.clone(), rounds=80, record_arms=True)
+    assert apart.path == "stepwise" and np.array_equal(alone.arms, apart.arms)
+    found = sb.compare({"one": CUCB(matroid), "many": Sharded(matroid, shards=2)}, env, rounds=60, repeats=2)
+    assert np.array_equal(found.regret("one"), found.regret("many"))

@@ -22,7 +22,7 @@ from semibandit.errors import ShardError
 
 # How many arms may be named by deeds that a shard was not told yet, before the caller has to wait for it.
 BEHIND = 1 << 14
-# And by those kept since its last snapshot, unless the shard has more arms than that.
+# And by those kept since its last snapshot; a sixteenth of its arms if that is more, so that snapshots stay cheap.
 KEPT = 1 << 16
 # How often a shard is made anew for one question.
 _TRIES = 5
@@ -108,7 +108,7 @@ class Crew:
     def ask(self, questions: Mapping[int, Question]) -> dict[int, Any]:
         """One message to each of these shards, and its answer."""
         answers = self._ask(questions)
-        due = [i for i in questions if self._ledgers[i].rows > max(self.kept, self._sizes.get(i, 0))]
+        due = [i for i in questions if self._ledgers[i].rows > max(self.kept, self._sizes.get(i, 0) // 16)]
         if due and self._transport.can_lose:
             self.take_snapshots(due)
         return answers
