@@ -560,4 +560,5 @@ def test_simulations_and_comparisons_take_it_as_any_policy() -> None:
     apart = sb.simulate(Sharded(matroid, shards=3), env.clone(), rounds=80, record_arms=True)
     assert apart.path == "stepwise" and np.array_equal(alone.arms, apart.arms)
     found = sb.compare({"one": CUCB(matroid), "many": Sharded(matroid, shards=2)}, env, rounds=60, repeats=2)
-    assert np.array_equal(found.regret("one"), found.regret("many"))
+    # The compiled loop of the one adds up regrets in another order.
+    assert np.allclose(found.regret("one"), found.regret("many"), rtol=1e-12)

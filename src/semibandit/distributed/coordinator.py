@@ -11,6 +11,7 @@ from semibandit.checks import as_distinct_arms, as_seed, as_whole, explain
 from semibandit.distributed.crew import Crew
 from semibandit.distributed.kinds import Guide
 from semibandit.distributed.merge import Ground, Merged, merge
+from semibandit.distributed.shard import Clock
 from semibandit.distributed.split import NONE, Split
 from semibandit.engines.kernels import check_feedback
 from semibandit.errors import ArmError, ParameterError
@@ -56,28 +57,28 @@ class Coordinator(Policy):
         """So many rounds; what is known of their arms too, if `account`. A call that fails changes nothing."""
         without, arms, scores = as_wish(self.n_arms, exclude, among, weights)
         before, t = self._guide.clock, self._t + 1
-        clocks = self._guide.clocks(t, count)
         try:
+            clocks = self._guide.clocks(t, count)
             how = (self._ground.facts, account)
             if arms is not None:
                 answers = [self._ask_among(t, clocks[0], arms, scores, without, how)]
             elif scores is not None:
                 answers = [self._ask_weighed(t, clocks[0], scores, without, how)]
             else:
-                answers = self._ask_played(t, clocks, count, without, how)
+                answers = self._ask_played(t, clocks, without, how)
         except BaseException:
             self._guide.set_clock(before)
             raise
         self._t += count
         return [merge(one, self._ground) for one in answers]
 
-    def _ask_played(self, t: int, clocks: FloatArray, count: int, without: IntArray, how: Any) -> Any:
+    def _ask_played(self, t: int, clocks: tuple[Clock, ...], without: IntArray, how: Any) -> Any:
         apart = {i: without[at] for i, at in self._split.parted(without)}
-        told = {i: ("play", t, clocks, count, apart.get(i, NONE), *how) for i in range(self._split.shards)}
+        told = {i: ("play", t, clocks, apart.get(i), *how) for i in range(self._split.shards)}
         replies = self._crew.ask(told)
         return list(zip(*(replies[i] for i in sorted(replies)), strict=True))
 
-    def _ask_among(self, t: int, clock: FloatArray, arms: Any, scores: Any, without: Any, how: Any) -> Any:
+    def _ask_among(self, t: int, clock: Clock, arms: Any, scores: Any, without: Any, how: Any) -> Any:
         here = ~left_out(arms, without)
         arms, scores = arms[here], None if scores is None else scores[here]
         parted = self._split.parted(arms)
@@ -89,7 +90,7 @@ class Coordinator(Policy):
         replies = self._crew.ask(told)
         return [replies[i] for i in sorted(replies)]
 
-    def _ask_weighed(self, t: int, clock: FloatArray, scores: Any, without: Any, how: Any) -> Any:
+    def _ask_weighed(self, t: int, clock: Clock, scores: Any, without: Any, how: Any) -> Any:
         apart = {i: without[at] for i, at in self._split.parted(without)}
         told = {
             i: ("weigh", t, clock, scores[self._split.ids(i).all()], apart.get(i, NONE), *how)

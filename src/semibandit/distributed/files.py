@@ -66,7 +66,7 @@ def manifest(policy: Sharded) -> tuple[dict[str, Any], Arrays]:
     state = {
         "t": policy._t,
         "clipped": policy.clipped,
-        "clock": policy._guide.clock,
+        "clock": np.array(policy._guide.clock, dtype=np.float64),
         "bounds": policy._split.bounds,
         "owner": policy._split.owner,
         "told": np.array(policy._crew.told, dtype=np.int64),

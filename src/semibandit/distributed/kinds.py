@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from semibandit.arms import FloatArray
+from semibandit.distributed.shard import Clock
 from semibandit.distributed.split import Ids
 from semibandit.engines import choose_clock
 from semibandit.engines.clock import AHEAD, SCALE
@@ -112,8 +112,8 @@ class Guide:
 
     >>> guide = Guide("cucb", {"exploration": "practical"}, Uniform(n_arms=100, rank=10))
     >>> guide.start(100, 10)
-    >>> guide.clocks(1, 2).shape
-    (2, 5)
+    >>> [len(clock) for clock in guide.clocks(1, 2)]
+    [5, 5]
     """
 
     def __init__(self, policy: Any, options: Mapping[str, Any], matroid: Matroid | None) -> None:
@@ -165,21 +165,22 @@ class Guide:
         return self.prior is not None and any(part.ndim for part in self.prior)
 
     @property
-    def clock(self) -> FloatArray:
+    def clock(self) -> Clock:
         """The clock as it stands, empty if the policy has none."""
-        return getattr(self.policy, "_clock", np.zeros(0)).copy()
+        clock = getattr(self.policy, "_clock", None)
+        return () if clock is None else tuple(clock.tolist())
 
-    def clocks(self, t: int, count: int) -> FloatArray:
-        """The clock in each of `count` rounds from t on, a row each; it stands in the last one afterwards."""
+    def clocks(self, t: int, count: int) -> tuple[Clock, ...]:
+        """The clock in each of `count` rounds from t on; it stands in the last one afterwards."""
         rows = []
         for i in range(count):
             self.policy._begin_round(t + i)
             rows.append(self.clock)
-        return np.stack(rows)
+        return tuple(rows)
 
-    def set_clock(self, clock: FloatArray) -> None:
+    def set_clock(self, clock: Any) -> None:
         """Go back, or on, to a clock."""
-        if clock.size:
+        if len(clock):
             self.policy._clock[:] = clock
 
     def clone(self) -> Guide:

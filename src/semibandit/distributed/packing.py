@@ -5,47 +5,71 @@ msgpack comes with Ray. Bytes are what Ray carries fastest: it has nothing to lo
 
 from __future__ import annotations
 
+import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-_ARRAY = 1
-# Room for the name of a type such as ``<f8``; 15 and the number of axes keep what follows aligned to 8 bytes.
-_KIND = 15
+# Kinds of what msgpack does not know: a vector, and an array of any other shape.
+_VECTOR, _ARRAY = 1, 2
+# Room for the name of a type such as ``<f8``; what follows is aligned to 8 bytes.
+_KIND = 8
+
+# A packer keeps its buffer, which would otherwise be asked for with every message, and serves one thread.
+_own = threading.local()
 
 
 def pack(value: Any) -> bytes:
     """Numbers, texts, bytes, None, dictionaries, arrays, and tuples or lists of such. O(size)."""
-    import msgpack
+    packer = getattr(_own, "packer", None)
+    if packer is None:
+        import msgpack
 
-    return msgpack.packb(value, default=_told)  # type: ignore[no-any-return]
+        _own.extension = msgpack.ExtType
+        packer = _own.packer = msgpack.Packer(default=_told)
+    return packer.pack(value)  # type: ignore[no-any-return]
 
 
 def unpack(raw: bytes) -> Any:
     """The inverse; lists are tuples now, and arrays cannot be written to. O(size)."""
+    return _unpacker()(raw, ext_hook=_heard, use_list=False, strict_map_key=False)
+
+
+@cache
+def _unpacker() -> Any:
     import msgpack
 
-    return msgpack.unpackb(raw, ext_hook=_heard, use_list=False, strict_map_key=False)
+    return msgpack.unpackb
+
+
+@cache
+def _name(kind: Any) -> bytes:
+    return str(kind.str).encode().ljust(_KIND)
+
+
+@cache
+def _kind(name: bytes) -> Any:
+    return np.dtype(name.decode().strip())
 
 
 def _told(value: Any) -> Any:
-    import msgpack
-
     if isinstance(value, np.ndarray):
-        # Kind and number of axes, then their lengths: of fixed size, so that there is nothing to search for.
-        head = value.dtype.str.encode().ljust(_KIND) + bytes([value.ndim])
-        lengths = np.array(value.shape, dtype="<i8").tobytes()
-        return msgpack.ExtType(_ARRAY, head + lengths + value.tobytes())
+        if value.ndim == 1:
+            return _own.extension(_VECTOR, _name(value.dtype) + value.tobytes())
+        axes = np.array([value.ndim, *value.shape], dtype="<i8").tobytes()
+        return _own.extension(_ARRAY, _name(value.dtype) + axes + value.tobytes())
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} has no place in a message")
 
 
 def _heard(code: int, data: bytes) -> Any:
+    kind = _kind(data[:_KIND])
+    if code == _VECTOR:
+        return np.frombuffer(data, kind, -1, _KIND)
     if code != _ARRAY:
         raise TypeError(f"a message holds something of the unknown kind {code}")
-    kind, axes = data[:_KIND].decode().strip(), data[_KIND]
-    flat = np.frombuffer(data, dtype=kind, offset=_KIND + 1 + 8 * axes)
-    if axes == 1:
-        return flat
-    return flat.reshape(np.frombuffer(data, dtype="<i8", count=axes, offset=_KIND + 1))
+    axes = int(np.frombuffer(data, "<i8", 1, _KIND)[0])
+    shape = np.frombuffer(data, "<i8", axes, _KIND + 8)
+    return np.frombuffer(data, kind, -1, _KIND + 8 + 8 * axes).reshape(shape)

@@ -31,6 +31,8 @@ from semibandit.policies.files import _chunks, _parse, _plain, _policy_of, _rich
 Question = tuple[Any, ...]
 #: What is to be done: ("update", arms, rewards), ("wait", arms, change), ("delete", arms), ...
 Deed = tuple[Any, ...]
+#: What `engines.clock` keeps, as plain numbers, which are lighter in a message; empty if a policy has no clock.
+Clock = tuple[float, ...]
 #: All that a shard has learnt: itself, or the name of the file that holds it and the checksum at the end of that.
 Snapshot = bytes | tuple[str, bytes]
 
@@ -68,7 +70,7 @@ class Shard:
     >>> parts = {"n_arms": 3, "rank": 2}
     >>> shard = Shard(Spec("uniform", parts, Ids(100, 3, NONE), "CUCB", {}))
     >>> deeds = [("update", np.array([101]), np.array([1.0]))]
-    >>> question = ("play", 1, shard.policy._clock, 1, NONE, False, False)
+    >>> question = ("play", 1, (tuple(shard.policy._clock),), None, False, False)
     >>> done, [(arms, weights, *_)] = shard.handle(1, deeds, question)
     >>> done, arms.tolist(), weights.tolist()
     (1, [100, 102], [inf, inf])
@@ -176,7 +178,7 @@ class Shard:
 
     # -- rounds ------------------------------------------------------------------------------------------
 
-    def _begin(self, t: int, clock: FloatArray) -> None:
+    def _begin(self, t: int, clock: Clock) -> None:
         """Stand in round t, which has begun, with the clock of all shards."""
         if t == 0 or (t == self.policy._t and len(clock) == 0):
             return
@@ -186,27 +188,27 @@ class Shard:
         self.policy._t = t
 
     def play(
-        self, t: int, clocks: FloatArray, count: int, exclude: IntArray, facts: bool, account: bool
+        self, t: int, clocks: tuple[Clock, ...], exclude: IntArray | None, facts: bool, account: bool
     ) -> list[tuple[Any, ...]]:
-        """The shard's bases of `count` rounds from t on, as `_answer` tells them; a row of `clocks` for each round."""
+        """The shard's bases of the rounds from t on, one for each of `clocks`, as `_answer` tells them."""
         policy, answers = self.policy, []
-        without = self._own(exclude) if len(exclude) else None
-        for i in range(count):
-            policy._t = t + i - 1
-            if clocks.size:
-                policy._clock[:] = clocks.reshape(count, -1)[i]  # type: ignore[attr-defined]
+        without = None if exclude is None else self._own(exclude)
+        for now, clock in enumerate(clocks, start=t):
+            policy._t = now - 1
+            if clock:
+                policy._clock[:] = clock  # type: ignore[attr-defined]
             if self.plays:
                 places = policy.select() if without is None else policy.select(without)
             else:
-                policy._begin_round(t + i)
-                policy._t, places = t + i, NONE
-            answers.append(self._answer(places, policy._indices_of(places, t + i), facts, account))
+                policy._begin_round(now)
+                policy._t, places = now, NONE
+            answers.append(self._answer(places, policy._indices_of(places, now), facts, account))
         return answers
 
     def among(
         self,
         t: int,
-        clock: FloatArray,
+        clock: Clock,
         arms: IntArray,
         weights: FloatArray | None,
         facts: bool,
@@ -224,7 +226,7 @@ class Shard:
         return self._answer(base, chosen[np.searchsorted(places, base)], facts, account)
 
     def weigh(
-        self, t: int, clock: FloatArray, weights: FloatArray, exclude: IntArray, facts: bool, account: bool
+        self, t: int, clock: Clock, weights: FloatArray, exclude: IntArray, facts: bool, account: bool
     ) -> tuple[Any, ...]:
         """The best base by one weight for each arm of the shard."""
         self._begin(t, clock)
@@ -278,7 +280,7 @@ class Shard:
         """What these arms are."""
         return self._facts_at(self._own(arms))
 
-    def account(self, t: int, clock: FloatArray, arms: IntArray) -> tuple[Any, ...]:
+    def account(self, t: int, clock: Clock, arms: IntArray) -> tuple[Any, ...]:
         """Scores, means, ends of what is likely, and plays of these arms as of round t."""
         self._begin(t, clock)
         return self._account_at(self._own(arms))

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semibandit.arms import IntArray
+from semibandit.matroids.few import lists_of
 
 Parts = dict[str, Any]
 
@@ -73,11 +74,8 @@ by_count = Parting(("rank",), _count_take, _count_join, lambda parts: int(parts[
 
 
 def _lists_take(parts: Mapping[str, Any], arms: IntArray) -> Parts:
-    starts, flat = np.asarray(parts["indptr"]), np.asarray(parts["indices"])
-    degree = starts[arms + 1] - starts[arms]
-    ends = np.cumsum(degree)
-    at = np.arange(degree.sum()) + np.repeat(starts[arms] - ends + degree, degree)
-    return {**parts, "indptr": np.concatenate(([0], ends)), "indices": flat[at]}
+    indptr, indices = lists_of(np.asarray(parts["indptr"]), np.asarray(parts["indices"]), arms)
+    return {**parts, "indptr": indptr, "indices": indices}
 
 
 def _lists_join(cuts: Sequence[Mapping[str, Any]]) -> Parts:
