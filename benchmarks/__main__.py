@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import curves
+from benchmarks import curves, shards
 from benchmarks.compare import compare_text
 from benchmarks.readme import rewrite
 from benchmarks.report import report_markdown, result_text
@@ -95,6 +95,7 @@ def compare_command(before: Path, after: Path) -> None:
 
 
 main.add_command(curves.command)
+main.add_command(shards.command)
 
 
 def _say(message: str) -> None:

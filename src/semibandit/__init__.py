@@ -41,6 +41,7 @@ _EXPORTS: dict[str, str] = {
     "Catalog": "semibandit.catalog",
     "LabelledDecision": "semibandit.catalog",
     "Fleet": "semibandit.fleet",
+    "Sharded": "semibandit.distributed",
     "simulate": "semibandit.simulation",
     "compare": "semibandit.simulation",
     "SemibanditError": "semibandit.errors",
@@ -52,6 +53,7 @@ _EXPORTS: dict[str, str] = {
     "ExperimentError": "semibandit.errors",
     "MissingExtraError": "semibandit.errors",
     "FileError": "semibandit.errors",
+    "ShardError": "semibandit.errors",
     "load": "semibandit.policies.files",
     "Decision": "semibandit.policies.decisions",
     "beta_prior": "semibandit.policies.prior",
@@ -114,6 +116,8 @@ __all__ = [
     "RewardError",
     "RobustCUCB",
     "SemibanditError",
+    "ShardError",
+    "Sharded",
     "SlidingWindowCUCB",
     "Switching",
     "Table",
@@ -161,6 +165,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from semibandit.catalog import Catalog
+    from semibandit.distributed import Sharded
     from semibandit.environments import (
         Adversary,
         Bernoulli,
@@ -187,6 +192,7 @@ if TYPE_CHECKING:
         ParameterError,
         RewardError,
         SemibanditError,
+        ShardError,
     )
     from semibandit.fleet import Fleet
     from semibandit.matroids import Graphic, Laminar, Linear, Matroid, Partition, Transversal, Uniform

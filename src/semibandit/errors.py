@@ -42,3 +42,7 @@ class FileError(SemibanditError, ValueError):
 
 class MissingExtraError(SemibanditError, ImportError):
     """An optional dependency is needed for this call; the message says what to install."""
+
+
+class ShardError(SemibanditError, RuntimeError):
+    """A shard of a policy does not answer, or cannot be started anew; what was decided and learnt before is kept."""

@@ -107,6 +107,7 @@ EXTRAS = {
     "msgspec": "serve",
     "httpx": "serve",
     "psycopg": "postgres",
+    "ray": "ray",
 }
 
 

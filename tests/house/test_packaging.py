@@ -52,7 +52,8 @@ def test_every_optional_package_is_in_the_extra_that_is_named_for_it() -> None:
     for package, extra in EXTRAS.items():
         assert any(re.match(rf"{package}\b", one) for one in extras[extra]), f"{package} is not in [{extra}]"
     (everything,) = extras["all"]
-    assert set(re.findall(r"\w+", everything)) - {"semibandit"} == set(EXTRAS.values())
+    # A cluster is not for everybody, and Ray is larger than all the rest.
+    assert set(re.findall(r"\w+", everything)) - {"semibandit"} == set(EXTRAS.values()) - {"ray"}
 
 
 def test_what_the_source_package_holds_is_there() -> None:

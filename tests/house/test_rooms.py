@@ -29,6 +29,7 @@ ROOMS = [
     "policies",
     "catalog",
     "fleet",
+    "distributed",
     "simulation",
     "data",
     "experiments",

@@ -39,6 +39,11 @@ from semibandit.cli.options import instance_options
     type=click.IntRange(1),
     help="Runs at a time: threads, with FILE processes.  [default: 1, with FILE all cores]",
 )
+@click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="With FILE: a cluster of Ray to run on: ray (RAY_ADDRESS, or this machine), ray://host:port, host:port.",
+)
 @click.option("--check", is_flag=True, help="With FILE: only say whether it is right and what it would run.")
 @click.pass_context
 def command(
@@ -56,6 +61,7 @@ def command(
     out: Path | None,
     plot: Path | None,
     workers: int | None,
+    on: str | None,
     check: bool,
 ) -> None:
     """Play policies on a random instance and show regret and time per round.
@@ -69,12 +75,13 @@ def command(
     semibandit run --matroid graphic --arms 2000 --rank 99 --rounds 20000 \\
         --policy cucb --policy cucb:engine=resolve --plot regret.png
     semibandit run experiment.toml --workers 2
+    semibandit run experiment.toml --on ray://head:10001
     """
     if _with_file(ctx, file):
         from semibandit.cli.run_file import run_file
 
         assert file is not None
-        run_file(file, out, workers, check)
+        run_file(file, out, workers, check, on)
         return
     from semibandit.cli.files import need, picture, writable
 
@@ -128,10 +135,10 @@ def _with_file(ctx: click.Context, file: Path | None) -> bool:
         for name in ctx.params
         if name != "file" and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     ]
-    with_file = ("workers", "check", "out")
+    with_file = ("workers", "check", "out", "on")
     for name in given:
         option = {"policies": "--policy", "as_json": "--json"}.get(name, f"--{name}")
-        if file is None and name == "check":
+        if file is None and name in ("check", "on"):
             raise ParameterError(f"{option} goes with an experiment file: semibandit run FILE {option}")
         if file is not None and name not in with_file:
             raise ParameterError(f"{option} does not go with an experiment file: say it in {file}")

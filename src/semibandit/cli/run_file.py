@@ -9,11 +9,18 @@ import click
 from semibandit.cli.group import STOPPED
 
 
-def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> None:
+def run_file(file: Path, out: Path | None, workers: int | None, check: bool, on: str | None = None) -> None:
     """Run the experiment in `file`, or only say what it would run."""
     from semibandit.cli.files import need
 
     need("polars", "an experiment file")
+    if on is not None:
+        from semibandit.distributed.cluster import is_cluster
+        from semibandit.errors import ParameterError
+
+        need("ray", "--on")
+        if not is_cluster(on):
+            raise ParameterError(f"--on {on}: a cluster is ray, ray://host:port or host:port")
 
     from semibandit.experiments import Stopped, load_experiment, run_experiment
     from semibandit.experiments.cells import build_all, check_policies
@@ -38,7 +45,7 @@ def run_file(file: Path, out: Path | None, workers: int | None, check: bool) -> 
         return
     click.echo(plan, err=True)
     try:
-        outcome = run_experiment(experiment, folder, workers or cores())
+        outcome = run_experiment(experiment, folder, workers or (None if on else cores()), on=on)
     except KeyboardInterrupt as stopped:
         done = f"{stopped.done} of {stopped.total} cells" if isinstance(stopped, Stopped) else "no new cells"
         click.echo(

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import queue
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semibandit.errors import ExperimentError, ParameterError, SemibanditError
-from semibandit.experiments.cells import Cell, build_all, check_policies, list_cells, run_cell
+from semibandit.experiments.cells import Cell, build_all, check_policies, list_cells
 from semibandit.experiments.definition import Experiment
+from semibandit.experiments.executors import Ended, executor_for
 from semibandit.experiments.store import Store, need_polars
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
-
-_LOOK_SECONDS = 0.5
 
 
 class Stopped(KeyboardInterrupt):
@@ -46,16 +37,22 @@ class Outcome:
 
 
 def run_experiment(
-    experiment: Experiment, folder: str | Path, workers: int = 1, progress: bool | None = None
+    experiment: Experiment,
+    folder: str | Path,
+    workers: int | None = None,
+    progress: bool | None = None,
+    on: str | None = None,
 ) -> Outcome:
     """Run every cell of `experiment` that `folder` does not hold yet, then write its Parquet files.
 
-    The results do not depend on `workers`, nor on how often the run was stopped. With one worker everything runs
-    in this process. Several are started anew and import this package, so a script that asks for them needs the
-    usual ``if __name__ == "__main__":``. `progress` shows a bar on stderr, by default if that is a terminal. Ctrl-C
-    raises `Stopped` (a KeyboardInterrupt).
+    The results do not depend on `workers`, on `on`, nor on how often the run was stopped. With one worker, or none
+    named, everything runs in this process. Several are started anew and import this package, so a script that asks for
+    them needs the usual ``if __name__ == "__main__":``. `on`: a cluster of Ray instead, ``"ray"``, ``"ray://host:port"``
+    or ``"host:port"`` (extra ``ray``); `workers` then says how many cells at a time, by default as many as it has
+    cores. Cells on a node that dies are run again. `progress` shows a bar on stderr, by default if that is a terminal.
+    Ctrl-C raises `Stopped` (a KeyboardInterrupt).
     """
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise ParameterError(f"workers must be a positive integer, got {workers!r}")
     need_polars()
     worlds = build_all(experiment)
@@ -72,13 +69,11 @@ def run_experiment(
         waiting = [missing[key] for key in missing]
         try:
             with _Bar(experiment.name, len(waiting), len({cell.key for cell in cells}), progress) as bar:
-                if workers == 1 or len(waiting) <= 1:
-                    for cell in waiting:
-                        with _about(cell, experiment):
-                            _run_and_save(str(store.path), cell.key, cell.content)
-                        bar.step()
-                else:
-                    _run_parallel(store, experiment, waiting, min(workers, len(waiting)), bar)
+                if waiting:
+                    with contextlib.closing(
+                        executor_for(on, workers, len(waiting)).run(store, waiting)
+                    ) as told:
+                        _listen(told, experiment, bar)
             store.collect(experiment, cells)
         except KeyboardInterrupt:
             left = _missing(store, cells)
@@ -92,39 +87,16 @@ def _missing(store: Store, cells: list[Cell]) -> dict[str, Cell]:
     return {cell.key: cell for cell in order if store.load_cell(cell) is None}
 
 
-def _run_and_save(folder: str, key: str, content: dict[str, Any]) -> None:
-    """What a worker does: the result is on the disk before anybody is told."""
-    Store(folder).save_cell(key, run_cell(content))
-
-
-def _run_parallel(store: Store, experiment: Experiment, waiting: list[Cell], workers: int, bar: _Bar) -> None:
-    context = get_context("spawn")
-    ended: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
-    hear, tell = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(hear,))
-    try:
-        with _no_interrupts():
-            futures: dict[Future[None], Cell] = {}
-            for cell in waiting:
-                future = pool.submit(_run_and_save, str(store.path), cell.key, cell.content)
-                future.add_done_callback(ended.put)
-                futures[future] = cell
-        while futures:
-            with contextlib.suppress(queue.Empty):
-                future = ended.get(timeout=_LOOK_SECONDS)
-                with _about(futures.pop(future), experiment):
-                    future.result()
-                bar.step()
-            bar.refresh()
-        pool.shutdown(wait=True)
-    except BrokenProcessPool:
-        raise ExperimentError(
-            "a worker process died (out of memory?). What is finished is kept: run again, with fewer --workers"
-        ) from None
-    finally:
-        tell.close()  # if something went wrong: workers still at it end at once
-        pool.shutdown(wait=True, cancel_futures=True)
-        hear.close()
+def _listen(told: Iterator[Ended], experiment: Experiment, bar: _Bar) -> None:
+    """Show what an executor tells; an error of a cell ends it."""
+    for ended in told:
+        if ended is not None:
+            cell, error = ended
+            with _about(cell, experiment):
+                if error is not None:
+                    raise error
+            bar.step()
+        bar.refresh()
 
 
 @contextlib.contextmanager
@@ -135,31 +107,6 @@ def _about(cell: Cell, experiment: Experiment) -> Iterator[None]:
     except SemibanditError as error:
         where = f"{experiment.instances[cell.instance].label}, {experiment.policies[cell.policy].label}"
         raise ExperimentError(f"{where}, repeat {cell.repeat}: {error}") from None
-
-
-def _start_worker(hear: Connection) -> None:
-    """In a new worker: leave Ctrl-C to the parent, and end when the parent closes its side or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def end_with_parent() -> None:
-        with contextlib.suppress(EOFError, OSError):
-            hear.recv_bytes()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-@contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the end of this block; processes started in it never see it, even while they start."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _facts(env: Environment) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from semibandit.text import unknown
 
 if TYPE_CHECKING:
     from semibandit.matroids.base import Matroid
+    from semibandit.matroids.parting import Parting
 
 #: Modules of this room that hold a class and its row, which has the same name.
 BUILT_IN = ("uniform", "partition", "laminar", "graphic", "transversal", "linear")
@@ -55,6 +56,8 @@ class Row:
         those keys. The first one takes the place of arms and rank there; those without a default must be given.
     words
         Words in error messages that mean one of these keys: an argument of the constructor by another name.
+    parting
+        How the parts are cut and joined (`semibandit.matroids.parting`); None: the ground set cannot be sharded.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Row:
     random: Callable[[int, int, int], Matroid]
     from_toml: Callable[..., Matroid] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
+    parting: Parting | None = None
 
     @property
     def keys(self) -> dict[str, bool]:
@@ -85,6 +89,7 @@ def register(
     random: Callable[[int, int, int], Matroid],
     from_toml: Callable[..., Matroid] | None = None,
     words: Mapping[str, str] | None = None,
+    parting: Parting | None = None,
     name: str | None = None,
 ) -> None:
     """Add the row of `cls`; see `Row`. Its name is that of the class in lower case unless another is given.
@@ -100,7 +105,7 @@ def register(
         # Names of built-in classes are taken, also of those that nobody has used yet.
         for module in BUILT_IN:
             import_module(f"{__package__}.{module}")
-    row = Row(name or cls.name, cls, to_parts, from_parts, random, from_toml, words or {})
+    row = Row(name or cls.name, cls, to_parts, from_parts, random, from_toml, words or {}, parting)
     for other in list(_rows.values()):
         same = (cls.__module__, cls.__qualname__) == (other.cls.__module__, other.cls.__qualname__)
         if same:

@@ -15,6 +15,7 @@ from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import greedy_graphic
 from semibandit.matroids.naming import Table, columns_of, label_arms, numbered
+from semibandit.matroids.parting import by_rows
 from semibandit.matroids.validate import arm_ids, in_range, inferred_size, integer_table, positive, readonly
 
 if TYPE_CHECKING:
@@ -214,4 +215,5 @@ codec.register(
     random=_random,
     from_toml=_from_toml,
     words={"n_vertices": "vertices", "vertex": "edges"},
+    parting=by_rows("edges", "n_vertices"),
 )

@@ -17,6 +17,7 @@ from semibandit.matroids.few import MANY, places
 from semibandit.matroids.greedy import greedy_laminar
 from semibandit.matroids.naming import label_arms
 from semibandit.matroids.nested import unfold
+from semibandit.matroids.parting import by_rows
 from semibandit.matroids.partition import blocks
 from semibandit.matroids.validate import flatten, in_range, integers, per_item, readonly
 
@@ -293,4 +294,5 @@ codec.register(
     from_parts=Laminar.from_tree,
     random=_random,
     from_toml=_from_toml,
+    parting=by_rows("leaf", "parent", "capacities"),
 )

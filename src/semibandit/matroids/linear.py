@@ -17,6 +17,7 @@ from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.elimination import LIMB_BITS, PRIME_BITS, greedy_linear, is_prime, large_primes
 from semibandit.matroids.naming import label_arms, sparse_rows
+from semibandit.matroids.parting import by_limbs
 from semibandit.matroids.validate import readonly, whole_number
 
 if TYPE_CHECKING:
@@ -247,4 +248,5 @@ codec.register(
     from_parts=_from_limbs,
     random=_random,
     from_toml=_from_toml,
+    parting=by_limbs,
 )

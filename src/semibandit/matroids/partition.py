@@ -15,6 +15,7 @@ from semibandit.matroids.base import CompiledMatroid
 from semibandit.matroids.few import MANY, places, renumbered
 from semibandit.matroids.greedy import greedy_partition, top_arms_per_group
 from semibandit.matroids.naming import column, label_arms, numbered
+from semibandit.matroids.parting import by_rows
 from semibandit.matroids.validate import (
     in_range,
     inferred_size,
@@ -160,4 +161,5 @@ codec.register(
     from_parts=Partition,
     random=_random,
     from_toml=_from_toml,
+    parting=by_rows("groups", "capacities"),
 )

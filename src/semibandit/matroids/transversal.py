@@ -12,9 +12,10 @@ from semibandit.arms import IntArray
 from semibandit.errors import ArmError, MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import CompiledMatroid
-from semibandit.matroids.few import MANY, places, renumbered
+from semibandit.matroids.few import MANY, lists_of, places, renumbered
 from semibandit.matroids.greedy import _pick_transversal, distinct_neighbours, greedy_transversal
 from semibandit.matroids.naming import Table, column, columns_of, distinct, label_arms, numbered, sparse_rows
+from semibandit.matroids.parting import by_lists
 from semibandit.matroids.validate import (
     arm_ids,
     flatten,
@@ -198,12 +199,9 @@ class Transversal(CompiledMatroid):
     def _greedy_few(self, order: IntArray) -> IntArray:
         if self.n_right <= MANY * order.size:
             return self._greedy(order)
-        first, degree = self._indptr[order], self._indptr[order + 1] - self._indptr[order]
-        ends = np.cumsum(degree)
-        at = np.arange(degree.sum()) + np.repeat(first - ends + degree, degree)
-        nodes, indices = renumbered(self._indices[at])
-        indptr = readonly(np.concatenate(([0], ends)))
-        return order[greedy_transversal(places(order), indptr, indices, nodes.size, self.rank)]
+        starts, flat = lists_of(self._indptr, self._indices, order)
+        nodes, indices = renumbered(flat)
+        return order[greedy_transversal(places(order), readonly(starts), indices, nodes.size, self.rank)]
 
     def _find_rank(self) -> int:
         most = min(self.n_arms, self.n_right)
@@ -238,4 +236,5 @@ codec.register(
     random=_random,
     from_toml=_from_toml,
     words={"n_right": "slots"},
+    parting=by_lists,
 )

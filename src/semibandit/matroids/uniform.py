@@ -11,6 +11,7 @@ from semibandit.errors import MatroidError
 from semibandit.matroids import codec
 from semibandit.matroids.base import Matroid
 from semibandit.matroids.greedy import top_arms
+from semibandit.matroids.parting import by_count
 from semibandit.matroids.validate import positive
 
 # A heap of D arms fills in one pass and wins while D is small; beyond, selecting the D-th weight first does.
@@ -88,4 +89,5 @@ codec.register(
     to_parts=lambda m: {"n_arms": m.n_arms, "rank": m.rank},
     from_parts=Uniform,
     random=_random,
+    parting=by_count,
 )

@@ -18,6 +18,7 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.index.few import begin_round, ends_of, indices_of
 from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
+from semibandit.policies.prior import Prior
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
 from semibandit.policies.schedules import as_schedule, as_text
@@ -30,6 +31,15 @@ THEOREM = 1.5
 
 # With no more arms than this, going through them is cheaper than what a staircase saves.
 FEW_ARMS = 100
+
+
+def practical_exploration(
+    reward_range: tuple[float, float], n_arms: int, rank: int, prior: Prior | None
+) -> tuple[float, float]:
+    """What ``exploration="practical"`` stands for: the factor under the root, and what is added to log t. O(K)."""
+    low, high = reward_range
+    unit = 0.25 if prior is None else prior.variance(low, high) / (high - low) ** 2
+    return 2.0 * unit, math.log(n_arms / max(1, rank))
 
 
 @register(
@@ -151,9 +161,7 @@ class CUCB(ClockPolicy):
             names = " or ".join(map(repr, EXPLORATIONS))
             raise ParameterError(f"exploration must be a number, {names}, got {exploration!r}")
         if exploration == "practical":
-            low, high = self.reward_range
-            unit = 0.25 if self._prior is None else self._prior.variance(low, high) / (high - low) ** 2
-            return 2.0 * unit, math.log(self.n_arms / max(1, self.matroid.rank))
+            return practical_exploration(self.reward_range, self.n_arms, self.matroid.rank, self._prior)
         return as_number(THEOREM if exploration == "theorem" else exploration, "exploration", 0.0), 0.0
 
     def _choose_clock(self, clock: str, engine: str, kind: int) -> str:

@@ -21,6 +21,7 @@ from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.boosted import BoostedRounds, boosted_sigma
+from semibandit.policies.thompson.keyed import KeyedRounds, draw_keyed
 from semibandit.policies.thompson.posterior_groups import join_all, leave_all
 from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS, Groups
 from semibandit.policies.thompson.posterior_room import (
@@ -43,7 +44,7 @@ from semibandit.policies.thompson.rounds import (
 )
 
 POSTERIORS = ("beta", "gaussian")
-SAMPLERS = ("auto", "plain", "grouped")
+SAMPLERS = ("auto", "plain", "grouped", "keyed")
 
 
 @register(
@@ -73,13 +74,14 @@ class CTS(Randomness, CountingPolicy):
     sampler
         ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: uniform and partition
         matroids with the Beta posterior, in sublinear time and with the same law (see the notes). ``"auto"`` takes
-        the second where it can.
+        the second where it can. ``"keyed"``: as plain, but the sample of an arm is a function of (seed, arm, round), so
+        that `semibandit.distributed.Sharded` plays the same whatever the number of shards.
     prior
         ``(mean, strength)`` of the Beta prior in place of Beta(1, 1), one number each or one per arm (`beta_prior`,
         `fit_prior`). Rounded to whole successes and failures, at least one each, so that arms with the same posterior
         can be drawn together: Beta(1, 30) stays what it is, Beta(0.4, 12.3) becomes Beta(1, 12).
     seed
-        Of all draws. The two samplers draw different numbers from one seed.
+        Of all draws. The samplers draw different numbers from one seed.
 
     Notes
     -----
@@ -107,6 +109,7 @@ class CTS(Randomness, CountingPolicy):
     """
 
     name = "cts"
+    _called: tuple[int, IntArray] = (0, np.zeros(0, dtype=np.int64))
 
     def __init__(
         self,
@@ -176,6 +179,8 @@ class CTS(Randomness, CountingPolicy):
             raise ParameterError(
                 "sampler = 'grouped' needs posterior = 'beta'; for 'gaussian': 'auto' or 'plain'"
             )
+        if sampler == "keyed" and self.boosted:
+            raise ParameterError("sampler = 'keyed' does not go with boosted = True: take 'auto' or 'plain'")
         if sampler != "auto":
             return sampler, "asked for"
         if not fits or self.posterior != "beta":
@@ -201,6 +206,11 @@ class CTS(Randomness, CountingPolicy):
             return BoostedRounds(self.sigma, float(self.matroid.rank), self._recs, self._arm, self._rng)
         if self._groups is None:
             posterior = POSTERIORS.index(self.posterior)
+            if self.sampler == "keyed":
+                first, ids = self._called
+                word = np.zeros(1, dtype=np.uint64)
+                known: Any = (self._recs, self._arm, ids, self._rng, word)
+                return KeyedRounds(low, high - low, self.sigma, posterior, first, *known)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
         pools = np.flatnonzero(self._capacity > 0).astype(np.int64)
         parts: Any = (
@@ -213,6 +223,11 @@ class CTS(Randomness, CountingPolicy):
             self._meta,
         )
         return GroupedRounds(low, high - low, *parts)
+
+    def _call_arms(self, first: int, ids: IntArray) -> None:
+        """Let the sampler ``"keyed"`` draw for arms with these names: `ids`, or from `first` on if that is empty."""
+        self._called = (first, ids)
+        self._open()
 
     def _engine_state(self) -> Any:
         return NoEngine(self._recs) if self._groups is not None else getattr(self._engine, "any", None)
@@ -245,6 +260,10 @@ class CTS(Randomness, CountingPolicy):
         return self._indices_of(np.arange(self.n_arms), self._t)
 
     def _indices_of(self, arms: IntArray, t: int) -> FloatArray:
+        if self.sampler == "keyed":
+            drawn = np.empty(len(arms))
+            by_handle(draw_keyed, KeyedRounds).entry(self._aside.own_handle, arms, t, drawn)
+            return drawn
         out = np.empty((len(arms), 1))
         posterior = POSTERIORS.index(self.posterior)
         draw_samples(posterior, self._sigma_at(t), self._recs[arms], self._arm[arms], self._rng, out, 0)
