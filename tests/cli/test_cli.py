@@ -360,7 +360,7 @@ def test_info_as_json() -> None:
     told = json.loads(call("info", "--json").stdout)
     assert told["policies"] == list(POLICIES)
     assert [one["name"] for one in told["engines"]] == list(ENGINES)
-    assert set(told["extras"]) == {"plot", "results", "pandas", "data", "serve", "postgres"}
+    assert set(told["extras"]) == {"plot", "results", "pandas", "data", "serve", "postgres", "ray"}
     assert set(told["kernels"]) == {"ahead_of_time", "compiled_here"}
     assert told["semibandit"] in (__version__, "not installed as a package")
     assert isinstance(json.loads(call("info", "--kernels", "--json").stdout), list)

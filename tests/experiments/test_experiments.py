@@ -436,9 +436,9 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from semibandit.errors import RewardError
-    from semibandit.experiments import runner
+    from semibandit.experiments import executors
 
-    real = runner.run_cell
+    real = executors.run_cell
     calls = []
 
     def broken(content: dict[str, Any]) -> dict[str, Any]:
@@ -447,7 +447,7 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(
             raise RewardError("rewards[0] = nan")
         return real(content)
 
-    monkeypatch.setattr(runner, "run_cell", broken)
+    monkeypatch.setattr(executors, "run_cell", broken)
     with pytest.raises(ExperimentError, match=r"uniform K=12 D=3, bold, repeat 1: rewards\[0\] = nan"):
         run_experiment(parse_experiment(SMALL), tmp_path / "out")
     assert run_experiment(parse_experiment(SMALL), tmp_path / "out").found == 3

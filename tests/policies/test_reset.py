@@ -147,3 +147,25 @@ def test_what_cannot_forget_says_so():
     with pytest.raises(ParameterError, match="Own cannot grow"):
         own.grow(sb.Uniform(5, 1))
     assert own.n_arms == 3
+
+
+@pytest.mark.parametrize("clock", ["exact", "staircase"])
+@pytest.mark.parametrize("spec", ["kl-osm", "cucb:clip=true", "cucb:index=ucb-v", "cucb"])
+def test_arms_with_a_prior_are_weighed_by_their_index_after_they_were_forgotten(spec, clock):
+    """The record of a forgotten arm holds mean and width of its prior, which are no weights of a nonlinear index."""
+    name, _, option = spec.partition(":")
+    options = {"clip": True} if option == "clip=true" else {"index": "ucb-v"} if option else {}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        matroid = RANDOM[["uniform", "graphic", "transversal"][seed % 3]](rng, 9)[0]
+        prior = (rng.uniform(0.1, 0.9, 9), rng.uniform(0.5, 3.0, 9))
+        policy = POLICIES[name].factory(matroid, clock=clock, prior=prior, **options)
+        for t in range(1, 60):
+            arms = policy.select()
+            assert np.array_equal(arms, matroid.max_weight_base(policy._indices_of(np.arange(9), t))), (
+                seed,
+                t,
+            )
+            policy.update(arms, rng.integers(0, 3, len(arms)) / 2.0)
+            if t % 4 == 0:
+                policy.reset(rng.integers(0, 9, 2))

@@ -17,7 +17,13 @@ from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.index.few import begin_round, ends_of, indices_of
-from semibandit.policies.index.nonlinear import UCB, NonlinearIndex, index_kind, wait_in_index
+from semibandit.policies.index.nonlinear import (
+    UCB,
+    NonlinearIndex,
+    index_kind,
+    rewrite_in_index,
+    wait_in_index,
+)
 from semibandit.policies.prior import Prior
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
@@ -223,6 +229,7 @@ class CUCB(ClockPolicy):
         super()._reset(ids)
         if self._index is not None:
             self._index.reset(ids)
+            rewrite_in_index(self, ids)
 
     def _last_query(self) -> float:
         return super()._last_query() if self._index is None else self._index.query

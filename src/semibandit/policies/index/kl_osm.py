@@ -15,7 +15,7 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
 from semibandit.policies.index.few import begin_round, ends_of, indices_of
-from semibandit.policies.index.nonlinear import KL, NonlinearIndex, wait_in_index
+from semibandit.policies.index.nonlinear import KL, NonlinearIndex, rewrite_in_index, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
 
@@ -114,6 +114,7 @@ class KLOSM(EnginePolicy):
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
         self._index.reset(ids)
+        rewrite_in_index(self, ids)
 
     def _last_query(self) -> float:
         return self._index.query

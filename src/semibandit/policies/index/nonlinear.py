@@ -309,8 +309,9 @@ def _rewrite(own, recs, arm):
 @inline_kernel
 def _wait_in_rounds(own, engine, arms, change):
     """Count `change` more plays that wait of each arm, and write their weights. O(len(arms))."""
-    for i in range(arms.shape[0]):
-        own.waiting[arms[i]] += change
+    if change != 0:
+        for i in range(arms.shape[0]):
+            own.waiting[arms[i]] += change
     for i in range(arms.shape[0]):
         _rewrite(own, engine.recs, arms[i])
     engine_touch_many(engine, arms)
@@ -361,12 +362,9 @@ class NonlinearIndex:
         return float(enter(aside.own_handle, aside.engine_handle, level))
 
     def reset(self, ids: IntArray) -> None:
-        """Forget these arms, whose records are those of arms never seen. O(n)."""
+        """Forget these arms, whose records are those of arms never seen; `rewrite_in_index` is to follow. O(n)."""
         if self.own.squares.size:
             self.own.squares[ids] = 0.0
-        if self.own.bound.size:
-            self.own.bound[ids] = self.own.first[ids] if self.own.first.size else np.inf
-            self.own.exact_at[ids] = -1.0
 
     def copy_from(self, other: NonlinearIndex) -> None:
         """Take over what `other` knows of the arms it has; all weights are written anew."""
@@ -409,6 +407,14 @@ def wait_in_index(policy: Any, arms: IntArray, change: int) -> None:
     if len(index.own.waiting) < policy.n_arms:
         index.own = index.own._replace(waiting=room_for(index.own.waiting, policy.n_arms))
         policy._open()
+    rewrite_in_index(policy, arms, change)
+
+
+def rewrite_in_index(policy: Any, arms: IntArray, change: int = 0) -> None:
+    """Write the weights of these arms, of which something else is known now: their indices or bounds. O(len(arms)).
+
+    Records of arms that were reset may hold a prior's mean and width, which an engine must not take for weights.
+    """
     rounds = policy._whole if policy._whole is not None else policy._aside
     enter = by_handle(_wait_in_rounds, *rounds.kinds).entry
     enter(rounds.own_handle, rounds.engine_handle, arms, change)
