@@ -109,7 +109,7 @@ def test_the_scales_of_the_report_can_be_changed(pages: dict[str, Path], browser
         browser.run(f"document.querySelector('button[data-scale={scale}]').click()")
         assert browser.run(shown) == [scale, scale], "one figure an instance"
     browser.open(pages["report"], 400)
-    assert browser.run(shown) == ["semi", "semi"]
+    assert browser.run(shown) == ["linear", "linear"]
     assert browser.complaints == []
 
 

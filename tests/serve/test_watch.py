@@ -81,7 +81,7 @@ def test_a_slow_watcher_loses_seconds_but_hears_the_end():
             watcher.put(sample(float(i)))
         watcher.put(None)
         watcher.put(sample(99.0))
-        found = [await watcher.next() for _ in range(3)]
+        found = [await watcher.get() for _ in range(3)]
         return [one and one.at for one in found], watcher.missed
 
     assert asyncio.run(main()) == ([3.0, 4.0, None], 3)
@@ -90,20 +90,20 @@ def test_a_slow_watcher_loses_seconds_but_hears_the_end():
 def test_watchers_are_few_and_counted():
     async def main():
         pulse = Pulse(most=2)
-        one, two = pulse.watch(), pulse.watch()
+        one, two = pulse.subscribe(), pulse.subscribe()
         with pytest.raises(Refusal, match="2 watch already") as refused:
-            pulse.watch()
+            pulse.subscribe()
         assert refused.value.status == 429
         for i in range(13):
             pulse.add(sample(float(i)))
         assert (len(pulse), pulse.watched, pulse.missed) == (2, 2, 6)
-        pulse.leave(one)
-        pulse.leave(one)
+        pulse.unsubscribe(one)
+        pulse.unsubscribe(one)
         assert (len(pulse), pulse.watched, pulse.missed) == (1, 2, 6)
         pulse.close()
-        late = pulse.watch()
-        assert await late.next() is None, "who comes after the end is told so"
-        assert [(await two.next()) is None for _ in range(10)] == [False] * 9 + [True]
+        late = pulse.subscribe()
+        assert await late.get() is None, "who comes after the end is told so"
+        assert [(await two.get()) is None for _ in range(10)] == [False] * 9 + [True]
 
     asyncio.run(main())
 

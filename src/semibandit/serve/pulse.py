@@ -148,7 +148,7 @@ class Watcher:
             self.missed += 1
         self._queue.put_nowait(sample)
 
-    async def next(self) -> Sample | None:
+    async def get(self) -> Sample | None:
         """The next sample, None when there will be no more."""
         return await self._queue.get()
 
@@ -182,8 +182,8 @@ class Pulse:
         for watcher in self._watchers:
             watcher.put(sample)
 
-    def watch(self) -> Watcher:
-        """Somebody who gets every new sample, until `leave`; a 429 if there are `most` already."""
+    def subscribe(self) -> Watcher:
+        """Somebody who gets every new sample, until `unsubscribe`; a 429 if there are `most` already."""
         if len(self._watchers) >= self.most:
             raise Refusal(429, "too_many_watchers", f"{self.most} watch already: no more than that")
         watcher = Watcher()
@@ -193,7 +193,7 @@ class Pulse:
         self.watched += 1
         return watcher
 
-    def leave(self, watcher: Watcher) -> None:
+    def unsubscribe(self, watcher: Watcher) -> None:
         """He goes; safe to call twice."""
         if watcher in self._watchers:
             self._watchers.discard(watcher)

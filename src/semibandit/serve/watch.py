@@ -79,7 +79,7 @@ class Watch:
 
     def open(self, name: str | None) -> Stream:
         """A stream about this policy (None: the first there is)."""
-        return Stream(self, self.service.pulse, self.service.pulse.watch(), name)
+        return Stream(self, self.service.pulse, self.service.pulse.subscribe(), name)
 
     def first(self, name: str | None) -> bytes:
         """The past, and the frame of now."""
@@ -181,7 +181,7 @@ class Stream(Response):
             while True:
                 try:
                     async with asyncio.timeout(_QUIET):
-                        sample = await self._watcher.next()
+                        sample = await self._watcher.get()
                 except TimeoutError:
                     await self._send(send, self._watch.now(self._name))
                     continue
@@ -192,7 +192,7 @@ class Stream(Response):
                 await send({"type": "http.response.body", "body": b"event: bye\ndata: {}\n\n"})
         finally:
             gone.cancel()
-            self._pulse.leave(self._watcher)
+            self._pulse.unsubscribe(self._watcher)
 
     async def _until_gone(self, receive: Any) -> None:
         while (await receive())["type"] != "http.disconnect":
