@@ -206,7 +206,11 @@ def test_no_option_of_a_policy_takes_words_for_numbers() -> None:
     from semibandit import Uniform
 
     context = {"horizon": 50, "means": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
-    goes_with = {("cts", "sigma"): ",posterior=gaussian", ("one-seed", "epsilon"): ",variant=cl-sg"}
+    goes_with = {
+        ("cts", "sigma"): ",posterior=gaussian",
+        ("one-seed", "epsilon"): ",variant=cl-sg",
+        ("ossb", "sigma"): ",rewards=gaussian",
+    }
     for name, entry in POLICIES.items():
         for option in entry.options:
             spec = f"{name}:{option}=abc{goes_with.get((name, option), '')}"

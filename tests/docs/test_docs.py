@@ -115,6 +115,7 @@ def test_the_reference_lists_what_is_exported_and_nothing_else() -> None:
 
 def test_the_table_of_engines_is_that_of_the_registry() -> None:
     text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    text = text[text.index("## Engines") : text.index("## Clocks")]
     rows = dict(re.findall(r'^\| `"([\w-]+)"` \| ([^|]+) \|', text, re.M))
     assert {name: sorted(served.split(", ")) for name, served in rows.items()} == {
         name: sorted(spec.serves) or ["every matroid"] for name, spec in ENGINES.items()

@@ -391,7 +391,7 @@ def test_boosted_draws_have_the_variance_of_bg_cts(t):
         np.abs(drawn[:, :2].mean(axis=0) - [0.5, 0.25]), 4 * sigma / math.sqrt(20_000)
     )
     np.testing.assert_allclose(drawn[:, :2].std(axis=0), sigma, rtol=4 / math.sqrt(40_000))
-    low, high = policy._interval(np.array([0, 1]), policy.means[:2], policy.means[:2])
+    low, high = policy._likely(np.array([0, 1]), policy.means[:2])(policy.means[:2])
     np.testing.assert_allclose(high - low, 2 * 1.959963984540054 * sigma)
 
 

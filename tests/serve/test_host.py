@@ -125,7 +125,7 @@ def player(policy, seed=1):
     return made
 
 
-PLAYED = [name for name in POLICIES if name != "oracle"]
+PLAYED = [name for name in POLICIES if name not in ("oracle", "comb-lin-ts", "comb-lin-ucb")]
 
 
 @pytest.mark.parametrize("policy", PLAYED)
@@ -153,6 +153,16 @@ def test_snapshot_and_replay_give_the_policy_that_never_stopped(policy, tmp_path
     expected = content(one.host, tmp_path / "a")
     assert content(restored, tmp_path / "b") == expected
     assert content(replayed, tmp_path / "c") == expected
+
+
+@pytest.mark.parametrize("policy", ["comb-lin-ts", "comb-lin-ucb"])
+def test_policies_over_features_are_refused(policy):
+    host = Host()
+    host.open(0, "aaaa")
+    spec = PolicySpec(policy=policy, matroid={"kind": "uniform", "arms": 5, "rank": 2})
+    with pytest.raises(Refusal, match="no room for features") as refused:
+        host.create(0, "p", spec)
+    assert refused.value.status == 422 and not host.seats
 
 
 def test_what_counts_is_what_a_naive_account_says():

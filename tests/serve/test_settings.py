@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from semibandit.cli.main import main
 from semibandit.client import Client, ServiceError
 from semibandit.errors import FileError, ParameterError
-from semibandit.serve.pulse import BUCKETS, Histogram, Pulse
+from semibandit.serve.pulse import BUCKETS, Histogram
 from semibandit.serve.run import listen
 from semibandit.serve.settings import ServerSettings, Settings, is_loopback, read_settings
 from semibandit.serve.tokens import ROLES, Tokens, new_token
@@ -180,15 +180,3 @@ def test_histograms_know_their_quantiles():
     before = histogram.counts[:]
     histogram.observe(50.0)
     assert histogram.quantiles(0.5, since=before) == [BUCKETS[-1]]
-
-
-def test_who_does_not_listen_misses_samples():
-    pulse = Pulse(keep=3)
-    queue = pulse.subscribe()
-    for i in range(20):
-        pulse.add(i)
-    assert list(pulse.samples) == [17, 18, 19]
-    assert queue.qsize() == 10 and queue.get_nowait() == 10
-    pulse.unsubscribe(queue)
-    pulse.add(20)
-    assert queue.qsize() == 9

@@ -54,6 +54,7 @@ class Start:
         policy.records[:] = self.records
         engine: Engine = make(self.env.matroid, policy.records)
         policy._engine = engine
+        policy._open()
         return self._set_clock(policy)
 
     def _load(self, policy: CUCB) -> CUCB:

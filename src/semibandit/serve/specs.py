@@ -15,6 +15,7 @@ from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import Policy
 from semibandit.policies.catalogue import POLICIES, build_policy
 from semibandit.policies.costs import minimize
+from semibandit.policies.linear.policy import LinearPolicy
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.wire import PolicySpec
 from semibandit.text import unknown
@@ -66,6 +67,9 @@ def build(spec: PolicySpec) -> Policy | Catalog:
 
 def _policy(spec: PolicySpec, matroid: Matroid) -> Policy:
     made = build_policy(spec.policy, spec.options, matroid, spec.reward_range, spec.seed)
+    if isinstance(made, LinearPolicy):
+        told = f"policy = {spec.policy!r} is not served: requests have no room for features yet"
+        raise bad("policy", spec.policy, told)
     return minimize(made) if spec.objective == "min" else made
 
 

@@ -31,6 +31,7 @@ from semibandit.policies.linear.shortlist import FIRST_ROUND, Shortlist
 from semibandit.policies.linear.waiting import WaitingRows
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.state import array_of, grown, number_of
+from semibandit.policies.thompson.quantiles import NORMAL_975
 
 
 class Knowing(Deciding, Randomness, CountingPolicy):
@@ -214,7 +215,7 @@ class Knowing(Deciding, Randomness, CountingPolicy):
         width = np.empty(len(arms))
         self._of_posterior(deviations, rows, width)
         centre = rows @ self.theta + self._shift[0]
-        width *= self._width if self._width > 0.0 else 1.96
+        width *= self._width if self._width > 0.0 else NORMAL_975
         return lambda mean: (centre - width, centre + width)
 
     def _arguments(self) -> dict[str, Any]:
