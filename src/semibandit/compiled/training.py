@@ -159,6 +159,7 @@ _BY_CLASS = ("cucb", "faster-cucb", "cts")
 _ONCE_MORE = (
     ("laminar", "random"),
     ("laminar", "epsilon-greedy"),
+    ("laminar", "comb-lin-ts"),
     ("linear", "random"),
     ("linear", "fpl"),
 )
