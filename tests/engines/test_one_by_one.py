@@ -19,8 +19,12 @@ from semibandit.engines.resolve.one_by_one import (
     rule_of,
     take,
 )
+from semibandit.matroids import codec
 from support.outside_matroid import Deadlines
 from support.random_matroids import RANDOM
+
+# Importing it registers it, for all tests of this process; here it is a class like any other.
+codec._rows.pop("deadlines", None)
 
 
 def records_of(n_arms):

@@ -162,6 +162,7 @@ _ONCE_MORE = (
     ("laminar", "comb-lin-ts"),
     ("linear", "random"),
     ("linear", "fpl"),
+    ("linear", "comb-lin-ts"),
 )
 
 
