@@ -163,6 +163,7 @@ _ONCE_MORE = (
     ("linear", "random"),
     ("linear", "fpl"),
     ("linear", "comb-lin-ts"),
+    ("linear", "comb-lin-ucb"),
 )
 
 
