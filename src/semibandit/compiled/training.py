@@ -38,6 +38,12 @@ def _small_graph() -> Any:
     return sb.Graphic([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3), (3, 4), (4, 0)], 5)
 
 
+def _small_space() -> Any:
+    import semibandit as sb
+
+    return sb.Linear(np.array([[1, 0], [0, 1], [1, 1], [1, 2], [2, 1], [1, 3], [3, 1], [2, 3]]))
+
+
 def _play(policy: Any, rounds: int = 4) -> None:
     """Decisions and feedback as users ask for and give it."""
     rng = np.random.default_rng(1)
@@ -164,6 +170,7 @@ _ONCE_MORE = (
     ("linear", "fpl"),
     ("linear", "comb-lin-ts"),
     ("linear", "comb-lin-ucb"),
+    ("linear", "one-seed"),
 )
 
 
@@ -192,6 +199,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
         if kind in ("uniform", "partition"):
             yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
     yield "ftrl by mixtures on graphic", _policy_lesson("ftrl", _small_graph(), {})
+    yield "ftrl by atoms on linear", _policy_lesson("ftrl", _small_space(), {}, False)
     yield "inner products", _inner_products
     yield "features", _features
     yield "fleets", _fleets
