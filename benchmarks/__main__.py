@@ -29,7 +29,7 @@ def main() -> None:
     "--only",
     multiple=True,
     metavar="NAME",
-    help="Only these cases or parts (scaling, policies, table1); no page can be made of it.",
+    help="Only these cases or parts (scaling, policies, large, real, whole, table1); no page can be made of it.",
 )
 def suite_command(json_file: Path | None, quick: bool, only: tuple[str, ...]) -> None:
     """Measure every case beside every rival, the policies beside their textbook versions, and the paper's Table 1.

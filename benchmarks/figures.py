@@ -81,6 +81,8 @@ def _judged(where: str, what: str, wanted: float, reached: float | None, at_most
     return {"case": where, "figure": what, "sense": sense, "wanted": wanted, "reached": reached, "met": met}
 
 
+_SORTED_TREE = "argsort + union-find"
+
 FIGURES: tuple[Figure, ...] = (
     Figure(
         "uniform-explore", "x numpy argpartition, from Python", 200, _over("numpy argpartition", "python")
@@ -97,10 +99,14 @@ FIGURES: tuple[Figure, ...] = (
     Figure("partition-late", "x the best rival, compiled with draws", 20, _over(None, "compiled")),
     Figure("graphic-explore", "x the best rival, from Python", 1.5, _over(None, "python")),
     Figure("graphic-explore", "x the best rival, compiled with draws", 1.5, _over(None, "compiled")),
-    Figure("graphic-explore", "x argsort + union-find", 30, _over("argsort + union-find", "compiled")),
+    Figure("graphic-explore", "x argsort + union-find", 30, _over(_SORTED_TREE, "compiled")),
+    Figure("graphic-middle", "x the best rival, from Python", 8, _over(None, "python")),
+    Figure("complete-explore", "x argsort + union-find, from Python", 40, _over(_SORTED_TREE, "python")),
+    Figure("complete-middle", "x argsort + union-find, from Python", 25, _over(_SORTED_TREE, "python")),
     Figure("graphic-late", "x the best rival, from Python", 10, _over(None, "python")),
     Figure("graphic-late", "x the best rival, compiled with draws", 10, _over(None, "compiled")),
     Figure("graphic-late", "x the bare loop", 3, _over_bare, at_most=True),
+    Figure("transversal-middle", "x the best rival, from Python", 8, _over(None, "python")),
     Figure("transversal-late", "x the best rival, from Python", 10, _over(None, "python")),
     Figure("transversal-late", "x the best rival, compiled with draws", 10, _over(None, "compiled")),
 )

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import ours
+from benchmarks.large import large_cells
+from benchmarks.real import real_cells
 from benchmarks.table1 import table_markdown
+from benchmarks.whole import whole_lines
 from semibandit.bench.table import CaseData, case_cells, case_heading, case_text, latency_lines, rows_of
 from semibandit.text import number, table, times
 
@@ -64,9 +67,21 @@ def result_text(result: dict[str, Any]) -> str:
     parts += [scaling_text(scaling) for scaling in result["scaling"]]
     if result.get("policies"):
         parts += [f"{title}\n{table(*cells)}" for title, cells in policy_tables(result["policies"])]
+    parts += [f"{title}\n{table(*cells, left=2)}" for title, cells in _other_tables(result)]
+    parts += whole_lines(result["whole"]) if "whole" in result else []
     if result["figures"]:
         parts.append(figures_text(result["figures"]))
     return "\n\n".join(parts)
+
+
+def _other_tables(result: dict[str, Any]) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """Policies on large instances, and real data, as far as they were measured: (title, (header, rows))."""
+    parts = []
+    if result.get("large"):
+        parts.append(("Other policies on large instances, from Python", large_cells(result["large"])))
+    if result.get("real"):
+        parts.append(("Real data, CUCB from Python", real_cells(result["real"])))
+    return parts
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
@@ -144,6 +159,16 @@ def _policies_markdown(found: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_NOTES = {
+    "Other policies on large instances, from Python": "Microseconds per `select` and `update`. *explore*: every arm "
+    "seen once; *middle*: after 3 K / D rounds. Each policy beside the best linear-time version of itself: for CTS a "
+    "draw for every arm by numpy and the best base, for KL-OSM one compiled pass that solves indices only for arms "
+    "that can be played (benchmarks/large.py).",
+    "Real data, CUCB from Python": "Instances of `semibandit.data`, costs through `minimize`, beside the same index by "
+    "numpy with argsort and the class's compiled greedy. *explore*: every arm seen once; *middle*: after 1,000 "
+    "K / D rounds, at most 100,000.",
+}
+
 _INTRO = """\
 # Performance
 
@@ -165,6 +190,9 @@ contenders take turns; a time is the median of the repeats, each repeat being th
 slowest repeat of a row took {spread} % longer than its fastest (median over all rows; {worst} % for one row in ten).
 
 - *explore*: every arm has been tried once, so nearly every round plays arms it has hardly seen.
+- *middle*: the state after as many rounds as named, reached by playing them, on means drawn at random: many arms are
+  close to the best ones, some are known well and some are not. Runs live here most of the time. Each case says how
+  many arms of a round were not in the round before.
 - *late*: the state after as many rounds as named, reached by playing them, on means with a gap of 0.4 between the
   best base and the rest, so that the base settles. (With means drawn at random, 10^5 of them, the best lie within
   10^-5 of each other: the base never settles and rounds cost what they cost in *explore*.)
@@ -225,6 +253,12 @@ def report_markdown(
         parts.append(f"{title}\n\n{note}\n\n{markdown(header, lines, 2)}\n")
     if result.get("policies"):
         parts.append(_policies_markdown(result["policies"]))
+    for title, (names, told) in _other_tables(result):
+        parts.append(f"## {title}\n\n{_NOTES[title]}\n\n{markdown(names, told, 2)}\n")
+    if "whole" in result:
+        parts.append(
+            "## Whole programs\n\n" + "\n".join(f"- {x}" for x in whole_lines(result["whole"])) + "\n"
+        )
     if "table1" in result:
         parts.append(table_markdown(result["table1"], table_picture))
     parts.append("## Case by case\n")

@@ -10,9 +10,12 @@ from typing import Any
 
 from benchmarks.cases import Scaling, SuiteCase, suite
 from benchmarks.figures import judge, lines_over_arms
+from benchmarks.large import LARGE, large_figures, measure_large
 from benchmarks.measure import measure_case
 from benchmarks.policies import measure_policies, policy_figures
+from benchmarks.real import measure_real
 from benchmarks.table1 import measure_table
+from benchmarks.whole import measure_whole, whole_figures
 from semibandit.bench.measure import SCHEMA, Say, silent
 from semibandit.checks import one_of
 from semibandit.errors import ParameterError
@@ -56,7 +59,7 @@ def run_bench(
 
 
 #: The parts of the suite besides its cases.
-PARTS = ("scaling", "policies", "table1")
+PARTS = ("scaling", "policies", "large", "real", "whole", "table1")
 
 
 def run_suite(
@@ -76,6 +79,15 @@ def run_suite(
     if "policies" in wanted:
         result["policies"] = measure_policies(say, 0.01, 3, (20, 100)) if quick else measure_policies(say)
         result["figures"] += policy_figures(result["policies"])
+    if "large" in wanted:
+        small = [entry.small() for entry in LARGE]
+        result["large"] = measure_large(say, 0.02, 2, small) if quick else measure_large(say)
+        result["figures"] += large_figures(result["large"])
+    if "real" in wanted:
+        result["real"] = measure_real(say, 0.01, 2, most_rounds=200) if quick else measure_real(say)
+    if "whole" in wanted:
+        result["whole"] = measure_whole(say, quick)
+        result["figures"] += whole_figures(result["whole"])
     if "table1" in wanted:
         result["table1"] = measure_table(say, 0.05, 3, scale=100) if quick else measure_table(say)
     if quick:

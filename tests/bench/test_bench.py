@@ -59,16 +59,17 @@ def test_starts_are_what_they_say() -> None:
     start = explore_start(env)
     assert (start.records["count"] == 1).all() and start.t == 10 and start.policy is None
     assert (start.pulls == 1).all()
-    late = late_start(env, 70)
+    late = late_start(env, 70, exploration=0.3)
+    assert late.cucb().exploration == 0.3 and late.cucb().confidence_width == late.lam
     assert late.t == 70 and late.records["count"].sum() == 350 and late.policy is not None
     assert (env.pulls == 0).all(), "the world that was handed in stays as it was"
 
 
-@pytest.mark.parametrize("phase", ["explore", "late"])
+@pytest.mark.parametrize("phase", ["explore", "middle", "late"])
 def test_a_measured_instance_is_complete(phase: str) -> None:
     told = json.loads(json.dumps(measure_instance(_tiny(phase=phase, late_rounds=80)), allow_nan=False))
     (case,) = told["cases"]
-    assert case["agree"] and case["late_rounds"] == (80 if phase == "late" else None)
+    assert case["agree"] and case["late_rounds"] == (None if phase == "explore" else 80)
     assert {(row["name"], row["way"]) for row in case["rows"]} == {
         ("kinetic", "python"),
         ("kinetic", "compiled"),
@@ -84,6 +85,7 @@ def test_a_measured_instance_is_complete(phase: str) -> None:
         if row["ours"]:
             assert row["auto"] and row["times_ours"][row["way"]] == pytest.approx(1.0)
             assert 0 < row["latency_us"]["p50"] <= row["latency_us"]["max"]
+    assert 0.0 < case["exchanges"] <= case["rank"] and "arms exchanged a round" in case_text(case)
     text = case_text(case)
     assert "kinetic (auto)" in text and "bare" not in text and "p99.9" in text
 
@@ -103,7 +105,8 @@ def test_a_contender_that_decides_otherwise_is_found_out(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"phase": "middle"}, "phase = 'middle' is not known"),
+        ({"phase": "midle"}, "phase = 'midle' is not known"),
+        ({"exploration": 0.0}, "exploration must be positive"),
         ({"repeats": 0}, "repeats must be at least 1"),
         ({"seconds": 0.0}, "seconds must be positive"),
         ({"engines": ("warp",)}, "engine = 'warp' is not known: one of auto"),

@@ -36,12 +36,12 @@ ROW_KEYS = {
 }
 
 
-@pytest.mark.parametrize("phase", ["explore", "late"])
+@pytest.mark.parametrize("phase", ["explore", "middle", "late"])
 def test_a_measured_case_is_complete(phase: str) -> None:
     case = _tiny(matroid="uniform", arms=60, rank=6, phase=phase, late_rounds=100)
     measured = json.loads(json.dumps(measure_case(case), allow_nan=False))
     assert measured["agree"] is True
-    assert measured["late_rounds"] == (100 if phase == "late" else None)
+    assert measured["late_rounds"] == (None if phase == "explore" else 100)
     rows = measured["rows"]
     assert all(set(row) >= ROW_KEYS for row in rows)
     assert {row["kind"] for row in rows} == {"engine", "rival", "bare"}
@@ -91,7 +91,7 @@ def test_a_contender_that_decides_otherwise_is_found_out(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"phase": "middle"}, "phase = 'middle' is not known"),
+        ({"phase": "midle"}, "phase = 'midle' is not known"),
         ({"repeats": 0}, "repeats must be at least 1"),
         ({"seconds": 0.0}, "seconds must be positive"),
         ({"engines": ("warp",)}, "engine = 'warp' is not known: one of auto"),

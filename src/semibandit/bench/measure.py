@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.contenders import WAYS, Contender, check_engines, gather
-from semibandit.bench.start import Start, explore_start, late_start
+from semibandit.bench.start import PHASES, Start, explore_start, late_start
 from semibandit.checks import one_of
 from semibandit.data.instances import random_environment
 from semibandit.errors import ParameterError
@@ -21,6 +22,7 @@ from semibandit.machine import describe_machine
 
 _CHECKED_ROUNDS = 50
 _LEAST_ROUNDS = 3
+_COUNTED_ROUNDS = 200
 # Single rounds are measured for as many repeats' worth of time, so that p99.9 has something to go by.
 _LATENCY_SHARE = 5.0
 
@@ -31,9 +33,6 @@ Say = Callable[[str], None]
 
 def silent(message: str) -> None:
     """Say nothing."""
-
-
-PHASES = ("explore", "late")
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class Case:
     phase: str = "explore"
     env: str = "noise"
     clock: str = "auto"
+    exploration: float = 1.5
     seed: int = 0
     rounds: int = 20_000
     repeats: int = 5
@@ -65,6 +65,8 @@ class Case:
         for name in ("arms", "rank", "rounds", "repeats"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0.0 < self.exploration < np.inf:
+            raise ParameterError(f"exploration must be positive and finite, got {self.exploration}")
         if not self.seconds > 0.0:
             raise ParameterError(f"seconds must be positive, got {self.seconds}")
 
@@ -99,18 +101,18 @@ def _no_collector() -> Iterator[None]:
 
 
 def prepare(case: Case, progress: bool | None = None) -> Start:
-    """The state in which the case is measured."""
-    late = case.phase == "late"
-    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed, settled=late)
-    if not late:
-        return explore_start(env, case.clock)
-    rounds = case.late_rounds or default_late_rounds(case.arms, case.rank)
-    return late_start(env, rounds, case.clock, progress)
+    """The state in which the case is measured: means with a gap in the late phase, independent ones otherwise."""
+    settled = case.phase == "late"
+    env = random_environment(case.env, case.matroid, case.arms, case.rank, seed=case.seed, settled=settled)
+    if case.phase == "explore":
+        return explore_start(env, case.clock, case.exploration)
+    rounds = case.late_rounds or default_rounds_before(case.phase, case.arms, case.rank)
+    return late_start(env, rounds, case.clock, progress, case.exploration)
 
 
-def default_late_rounds(arms: int, rank: int) -> int:
-    """Rounds in which every arm could have been played 400 times."""
-    return max(1000, 400 * arms // rank)
+def default_rounds_before(phase: str, arms: int, rank: int) -> int:
+    """Rounds in which every arm could have been played 40 times (middle) or 400 times (late)."""
+    return max(1000, (40 if phase == "middle" else 400) * arms // rank)
 
 
 class _Row:
@@ -144,6 +146,7 @@ class Measurement:
         self.case, self.start, self.contenders, self.bare, self.say = case, start, contenders, bare, say
         self.rows: list[_Row] = []
         self.checks: dict[str, dict[str, Any]] = {}
+        self.exchanges: list[float] = []
 
     def run(self) -> dict[str, Any]:
         """Measure and describe the case as plain data."""
@@ -199,8 +202,10 @@ class Measurement:
         return played[:_CHECKED_ROUNDS]
 
     def _cap(self) -> int:
-        """Rounds a repeat may have: exploring ends when every arm was played a few times more."""
+        """Rounds a repeat may have: exploring ends when every arm was played a few times more, the middle moves on."""
         cap = self.case.rounds
+        if self.case.phase == "middle":
+            cap = min(cap, max(200, self.start.t // (4 * self.case.repeats)))
         if self.case.phase == "explore":
             # With few arms exploring lasts for many plays of each, so that a repeat need not be short.
             cap = min(cap, max(2000, 2 * self.case.arms // (self.case.rank * self.case.repeats)))
@@ -225,6 +230,7 @@ class Measurement:
                     row.spikes.append(took.astype(np.float64))
                 if contender.ours:
                     log = played
+                    self.exchanges.append(exchanges(played))
             else:
                 rows = np.full((row.rounds if contender.ours else 0, self.case.rank), -1, dtype=np.int64)
                 row.us.append(1e6 * contender.play_compiled(row.rounds, rows) / row.rounds)
@@ -300,10 +306,18 @@ class Measurement:
         return {
             **self.case.describe(),
             "clock": self.start.clock_name,
-            "late_rounds": self.start.t if self.case.phase == "late" else None,
+            "late_rounds": None if self.case.phase == "explore" else self.start.t,
+            "exchanges": float(np.median(self.exchanges)),
             "agree": all(check["agrees"] is not False for check in self.checks.values()),
             "rows": rows,
         }
+
+
+def exchanges(played: Sequence[IntArray]) -> float:
+    """How many arms of a round were not in the round before, on average; some hundred rounds are looked at."""
+    some = played[:_COUNTED_ROUNDS]
+    new = [np.setdiff1d(now, before).size for before, now in pairwise(some)]
+    return float(np.mean(new)) if new else 0.0
 
 
 def percentiles(took: FloatArray) -> dict[str, float]:

@@ -14,7 +14,7 @@ from semibandit.errors import ParameterError
 from semibandit.policies import CUCB
 from semibandit.simulation import simulate
 
-PHASES = ("explore", "late")
+PHASES = ("explore", "middle", "late")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Start:
     engine_name: str
     #: The policy that came here by itself; None where the state was made in one batch.
     policy: CUCB | None = None
+    exploration: float = 1.5
 
     def world(self) -> Environment:
         """A copy of the world in its state at the start. O(K)."""
@@ -42,20 +43,19 @@ class Start:
 
     def cucb(self, engine: str = "auto") -> CUCB:
         """CUCB with `engine` in this state. O(K)."""
-        return self._load(
-            CUCB(self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine=engine)
-        )
+        return self._load(self._new(engine))
 
     def cucb_around(self, make: Any) -> CUCB:
         """CUCB in this state around the engine that ``make(matroid, records)`` gives. O(K)."""
-        policy = CUCB(
-            self.env.matroid, reward_range=self.env.reward_range, clock=self.clock_name, engine="resolve"
-        )
+        policy = self._new("resolve")
         policy.records[:] = self.records
         engine: Engine = make(self.env.matroid, policy.records)
         policy._engine = engine
         policy._open()
         return self._set_clock(policy)
+
+    def _new(self, engine: str) -> CUCB:
+        return new_cucb(self.env, self.clock_name, self.exploration, engine)
 
     def _load(self, policy: CUCB) -> CUCB:
         policy.records[:] = self.records
@@ -70,9 +70,16 @@ class Start:
         return policy
 
 
-def explore_start(env: Environment, clock: str = "auto") -> Start:
+def new_cucb(env: Environment, clock: str, exploration: float, engine: str = "auto") -> CUCB:
+    """CUCB for this world, with nothing learnt yet. O(K)."""
+    return CUCB(
+        env.matroid, reward_range=env.reward_range, exploration=exploration, clock=clock, engine=engine
+    )
+
+
+def explore_start(env: Environment, clock: str = "auto", exploration: float = 1.5) -> Start:
     """Every arm has been tried once, after about K / D rounds. Made in one batch: O(K)."""
-    policy = CUCB(env.matroid, reward_range=env.reward_range, clock=clock)
+    policy = new_cucb(env, clock, exploration)
     t = -(-env.n_arms // env.matroid.rank)
     world = env.clone()
     everyone = np.arange(env.n_arms, dtype=np.int64)
@@ -82,11 +89,17 @@ def explore_start(env: Environment, clock: str = "auto") -> Start:
     return snapshot(policy, world)
 
 
-def late_start(env: Environment, rounds: int, clock: str = "auto", progress: bool | None = None) -> Start:
+def late_start(
+    env: Environment,
+    rounds: int,
+    clock: str = "auto",
+    progress: bool | None = None,
+    exploration: float = 1.5,
+) -> Start:
     """The state after `rounds` rounds of CUCB with its own engine, played by the compiled loop."""
     if rounds < 1:
         raise ParameterError(f"late_rounds must be a positive integer, got {rounds}")
-    policy = CUCB(env.matroid, reward_range=env.reward_range, clock=clock)
+    policy = new_cucb(env, clock, exploration)
     world = env.clone()
     simulate(policy, world, rounds, progress=progress)
     return replace(snapshot(policy, world), policy=policy)
@@ -103,4 +116,5 @@ def snapshot(policy: CUCB, world: Environment) -> Start:
         pulls=np.array(world.pulls),
         clock_name=policy.clock,
         engine_name=policy.engine,
+        exploration=policy.exploration,
     )

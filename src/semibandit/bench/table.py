@@ -53,8 +53,11 @@ def case_cells(case: CaseData) -> tuple[list[str], list[list[str]]]:
 
 def case_heading(case: CaseData) -> str:
     """What was measured, in a line."""
-    late = f", after {case['late_rounds']:,} rounds" if case["phase"] == "late" else ""
-    return f"{case['title']}{late} (clock {case['clock']}, {case['env']} rewards)"
+    before = "" if case["late_rounds"] is None else f", after {case['late_rounds']:,} rounds"
+    told = [f"{number(case['exchanges'])} arms exchanged a round"] if "exchanges" in case else []
+    told += [f"exploration {case['exploration']:g}"] if case.get("exploration", 1.5) != 1.5 else []
+    told += [f"clock {case['clock']}", f"{case['env']} rewards"]
+    return f"{case['title']}{before} ({', '.join(told)})"
 
 
 def latency_lines(case: CaseData) -> list[str]:

@@ -11,11 +11,17 @@ from semibandit.cli.options import instance_options
 
 @click.command("bench")
 @instance_options(arms=100_000, rank=10, env="noise")
-@click.option("--phase", type=click.Choice(["explore", "late"]), default="explore", show_default=True)
+@click.option(
+    "--phase",
+    type=click.Choice(["explore", "middle", "late"]),
+    default="explore",
+    show_default=True,
+    help="Arms hardly seen; means that are close, and partly known; means with a gap, and a base that has settled.",
+)
 @click.option(
     "--late-rounds",
     type=click.IntRange(1),
-    help="Rounds played before --phase late is measured.  [default: 400 K / D]",
+    help="Rounds played before --phase middle or late is measured.  [default: 40 K / D, 400 K / D]",
 )
 @click.option(
     "--rounds", type=click.IntRange(1), default=20_000, show_default=True, help="Most rounds in a repeat."
@@ -36,6 +42,7 @@ from semibandit.cli.options import instance_options
     help="Measure these of our engines; the first one is what the ratios are about.  [default: auto]",
 )
 @click.option("--clock", type=click.Choice(["auto", "exact", "staircase"]), default="auto", show_default=True)
+@click.option("--exploration", type=click.FloatRange(0, min_open=True), default=1.5, show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the raw results here.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the results (.png, .svg).")
 def command(
@@ -51,6 +58,7 @@ def command(
     seconds: float,
     engines: tuple[str, ...],
     clock: str,
+    exploration: float,
     json_file: Path | None,
     plot: Path | None,
 ) -> None:
@@ -84,6 +92,7 @@ def command(
         phase=phase,
         env=env,
         clock=clock,
+        exploration=exploration,
         seed=seed,
         rounds=rounds,
         repeats=repeats,
