@@ -1,9 +1,9 @@
 """Inner products of four rows of a matrix at a time, in vector instructions and yet each summed from the left.
 
-A sum whose order is fixed cannot be split over the lanes of a vector; four sums can, one in each lane. Rows lie one after
-the other, so that a square of four by four numbers is turned over in registers first. With that, products of a matrix
-with a few vectors take the time in which the matrix comes from memory. Each function has a scalar twin in the tests
-that it must equal bit for bit.
+A sum whose order is fixed cannot be split over the lanes of a vector; four sums can, one in each lane. Rows lie one
+after the other, so that a square of four by four numbers is turned over in registers first. With that, products of a
+matrix with a few vectors take the time in which the matrix comes from memory. Each function has a scalar twin in the
+tests that it must equal bit for bit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def _turned(builder: Any, rows: Sequence[Any]) -> list[Any]:
     """The four columns of four rows."""
     even = [_mix(builder, rows[i], rows[i + 1], (0, 4, 2, 6)) for i in (0, 2)]
     odd = [_mix(builder, rows[i], rows[i + 1], (1, 5, 3, 7)) for i in (0, 2)]
-    return [_mix(builder, *pair, lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (even, odd)]
+    halves = (0, 1, 4, 5), (2, 3, 6, 7)
+    return [_mix(builder, one, two, lanes) for lanes in halves for one, two in (even, odd)]
 
 
 def _filled(builder: Any, scalars: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Rounds over features where the matroid is neither uniform nor a partition: only arms that may be in the base are sorted.
+"""Rounds over features of other matroids than uniform and partition: only arms that may be in the base are sorted.
 
 Greedy goes through the arms from the heaviest on and stops when the base is full, after a few times D arms as a rule:
 so many are picked out by a threshold, sorted, and handed to it; more of them if that was too few.

@@ -30,8 +30,8 @@ LOOKED, N_LAST, SWEPT, GIVEN, BROKEN = range(5)
 # Widths that did not change may come out a hair larger when they are computed again.
 HAIR = 1.0 + 1e-9
 
-# So often a matrix is squared for its norm, where that costs less than a pass over the arms; steps towards the direction
-# that is known best.
+# So often a matrix is squared for its norm, where that costs less than a pass over the arms; steps towards the
+# direction that is known best.
 _SQUARED, _STEPS = 6, 8
 
 # Where `features` is in a `Weighing`, and in the rounds that begin with one.
@@ -42,8 +42,8 @@ class Weighing(NamedTuple):
     """What arms are weighed by. `shift` is taken off rewards before they are learnt. `near`: phi' theta of each arm,
     perhaps but for a hair. `bounds`: a width of each arm that is not too small, computed in state `stamp` of the
     posterior; empty where c = 0. `recs`: counts and sums of the arms; `last`: the last base. `scratch`: two
-    d x d matrices and a row, one below the other, and `along` a number for each arm: empty where c = 0 or, `along`, where
-    no features come with a call."""
+    d x d matrices and a row, one below the other, empty where c = 0; `along`: a number for each arm, empty where no
+    features come with a call, too."""
 
     noise: Number
     width: Number
