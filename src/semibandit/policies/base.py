@@ -256,8 +256,8 @@ class Policy(Growing, ABC):
     def _noted(self, number: int, arms: IntArray) -> None:
         """Decision `number` plays `arms`, just selected: the moment to keep what its feedback will need."""
 
-    def _recalled(self, number: int) -> AbstractContextManager[None]:
-        """While this is open, feedback is that of decision `number`."""
+    def _recalled(self, number: int, arms: IntArray) -> AbstractContextManager[None]:
+        """While this is open, feedback is that of decision `number`, of these of its arms."""
         return nullcontext()
 
     def _settled(self, number: int) -> None:
@@ -278,7 +278,7 @@ class Policy(Growing, ABC):
         ids = played if arms is None else as_arms(arms, self.n_arms)
         if arms is not None and not np.isin(ids, played).all():
             raise ArmError(f"decision {number} did not play all of the arms {ids.tolist()}")
-        with self._recalled(number):
+        with self._recalled(number, ids):
             self.update(ids, rewards)
         self._decisions.settle(number)
         self._settled(number)

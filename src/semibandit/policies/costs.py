@@ -187,8 +187,8 @@ class CostPolicy(Policy):
     def _noted(self, number: int, arms: IntArray) -> None:
         self.inner._noted(number, arms)
 
-    def _recalled(self, number: int) -> AbstractContextManager[None]:
-        return self.inner._recalled(number)
+    def _recalled(self, number: int, arms: IntArray) -> AbstractContextManager[None]:
+        return self.inner._recalled(number, arms)
 
     def _settled(self, number: int) -> None:
         self.inner._settled(number)

@@ -250,7 +250,7 @@ class FTRL(Randomness, CountingPolicy):
     def _noted(self, number: int, arms: IntArray) -> None:
         self._made.note(number, arms, self._est)
 
-    def _recalled(self, number: int) -> AbstractContextManager[None]:
+    def _recalled(self, number: int, arms: IntArray) -> AbstractContextManager[None]:
         return self._made.recalled(number, self._est)
 
     def _settled(self, number: int) -> None:

@@ -63,30 +63,24 @@ class ByFeatures(Policy):
             made: Any = super().decide(exclude=exclude, among=among, weights=weights, count=count)
         return made  # type: ignore[no-any-return]
 
-    def _decide(self, *args: Any, **kwargs: Any) -> Decision:
-        decision: Decision = super()._decide(*args, **kwargs)
-        holder = self._holder()
-        holder._rows_of.of[decision.id] = holder._rows_now(decision.arms)
-        return decision
-
     def learn(self, decision: Decision | int, rewards: Any, arms: Any = None, features: Any = None) -> None:
         """Count the rewards of a decision and end its waiting. O(D d^2).
 
         `arms`: as in `Policy.learn`. `features`: one row per reward, in place of those that the decision remembers.
         """
-        with self._holder()._learning(decision, arms, features):
+        holder = self._holder()
+        holder._told = features
+        try:
             super().learn(decision, rewards, arms)
-
-    def drop(self, decision: Decision | int) -> None:
-        """The feedback of a decision is lost: it waits no longer, and nothing is learnt. O(D d^2 + d^3)."""
-        with self._holder()._dropping(decision):
-            super().drop(decision)
+        finally:
+            holder._told = None
 
 
 class Deciding(ByFeatures):
     """What a call that is under way was given, all of it while the lock is held.
 
-    `_table`: one row per arm, or per arm of `_table_arms`, for choosing; `_rows`: one per reward, for learning.
+    `_table`: one row per arm, or per arm of `_table_arms`, for choosing; `_rows`: one per reward, for learning;
+    `_told`: what `learn` was given for these.
     """
 
     dimension: int
@@ -96,6 +90,7 @@ class Deciding(ByFeatures):
     _table: FloatArray | None = None
     _table_arms: IntArray | None = None
     _rows: FloatArray | None = None
+    _told: Any = None
 
     @contextmanager
     def _given_table(self, features: Any, among: Any) -> Iterator[None]:
@@ -161,30 +156,29 @@ class Deciding(ByFeatures):
     def _holder(self) -> Deciding:
         return self
 
+    def _noted(self, number: int, arms: IntArray) -> None:
+        self._rows_of.of[number] = self._rows_now(arms)
+
     @contextmanager
-    def _learning(self, decision: Decision | int, arms: Any, features: Any) -> Iterator[None]:
+    def _recalled(self, number: int, arms: IntArray) -> Iterator[None]:
         """Inside, a decision is learnt from the rows that it remembers; if that is not refused, they are forgotten."""
-        number, played = self._decisions.arms_of(decision)
+        _, played = self._decisions.arms_of(number)
         known = self._rows_of.of[number]
-        ids = played if arms is None else as_arms(arms, self.n_arms)
         rows = None
-        if features is not None:
-            rows = self._as_rows(ids, features)
-        elif known is not None and np.isin(ids, played).all():
-            rows = known[np.searchsorted(played, ids)]
+        if self._told is not None:
+            rows = self._as_rows(arms, self._told)
+        elif known is not None:
+            rows = known[np.searchsorted(played, arms)]
         # Rows that waited and are learnt once each change no width.
-        alike = features is None and known is not None and len(np.unique(ids)) == len(ids)
-        with self._given_rows(rows), self._ending(known, ~np.isin(played, ids) if alike else None):
+        alike = self._told is None and known is not None and len(np.unique(arms)) == len(arms)
+        with self._given_rows(rows), self._ending(known, ~np.isin(played, arms) if alike else None):
             yield
         del self._rows_of.of[number]
 
-    @contextmanager
-    def _dropping(self, decision: Decision | int) -> Iterator[None]:
-        """Inside, a decision is dropped."""
-        number, _ = self._decisions.arms_of(decision)
-        with self._ending(self._rows_of.of[number], None):
-            yield
-        del self._rows_of.of[number]
+    def _settled(self, number: int) -> None:
+        if number in self._rows_of.of:  # nothing was learnt
+            with self._ending(self._rows_of.of.pop(number), None):
+                pass
 
     def _withdraw(self, number: int, arm: int) -> None:
         _, played = self._decisions.arms_of(number)

@@ -25,10 +25,10 @@ from semibandit.policies.linear.posterior import (
     solve,
     tighten,
 )
-from semibandit.policies.linear.rounds import LOOKED, N_LAST
 from semibandit.policies.linear.saving import check_posterior, forget, posterior_from, posterior_to, widen
 from semibandit.policies.linear.shortlist import FIRST_ROUND, Shortlist
 from semibandit.policies.linear.waiting import WaitingRows
+from semibandit.policies.linear.weighing import LOOKED, N_LAST
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.state import array_of, grown, number_of
 from semibandit.policies.thompson.quantiles import NORMAL_975
@@ -90,27 +90,23 @@ class Knowing(Deciding, Randomness, CountingPolicy):
     # -- arms that come and go ---------------------------------------------------------------------------
 
     def _take_out(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = False
-        else:
+        self._here[ids] = False
+        if not self._scanned:
             self._engine._remove(ids)
 
     def _put_back(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = True
-        else:
+        self._here[ids] = True
+        if not self._scanned:
             self._engine._restore(ids)
 
     def _leave(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = False
-        else:
+        self._here[ids] = False
+        if not self._scanned:
             self._engine.delete(ids)
 
     def _enter(self, ids: IntArray) -> None:
-        if self._scanned:
-            self._here[ids] = True
-        else:
+        self._here[ids] = True
+        if not self._scanned:
             self._engine.insert(ids)
 
     def reset(self, arms: Any, features: Any = None) -> None:
@@ -306,5 +302,4 @@ class Knowing(Deciding, Randomness, CountingPolicy):
                 if self._list is not None:
                     listed = self._list.own.weighing.bounds
                     assert (exact[self._list.arms] <= listed * (1.0 + 1e-9)).all()
-        if self._scanned:
-            assert np.array_equal(self._here, self._presence.mask)
+        assert np.array_equal(self._here, self._presence.mask)

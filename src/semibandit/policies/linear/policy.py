@@ -20,15 +20,11 @@ from semibandit.matroids.base import is_kind, kind_of
 from semibandit.policies.linear.features import ONE_HOT, as_rows, repoint, require_finite
 from semibandit.policies.linear.knowing import Knowing
 from semibandit.policies.linear.posterior import ROWS, indices, new_posterior, solve
+from semibandit.policies.linear.reaching import Depth, exact_indices
 from semibandit.policies.linear.rounds import (
-    FEATURES,
-    GIVEN,
-    N_LAST,
     TRIES,
     ResolvedRounds,
     ScannedRounds,
-    Weighing,
-    begin,
     learn_rows,
     scan,
     sharpen,
@@ -36,6 +32,17 @@ from semibandit.policies.linear.rounds import (
 )
 from semibandit.policies.linear.shortlist import FIRST_ROUND, SHORTLIST_FROM, make_shortlist
 from semibandit.policies.linear.waiting import WaitingRows
+from semibandit.policies.linear.weighing import (
+    BROKEN,
+    FEATURES,
+    GIVEN,
+    HAIR,
+    N_LAST,
+    Weighing,
+    approach,
+    approach_with_norms,
+    begin,
+)
 from semibandit.policies.rounds import CompiledRounds, NoEngine, hand_on
 
 # From so many numbers on a BLAS is faster than a kernel of one thread.
@@ -85,13 +92,13 @@ class LinearPolicy(Knowing):
         self._width = width
         self._posterior = new_posterior(self.dimension, self.prior_scale)
         self._shift = np.zeros(1)
-        self._meta = np.zeros(4, dtype=np.int64)
+        self._meta = np.zeros(5, dtype=np.int64)
         self._rows_of = WaitingRows(self.dimension)
         self._forget_list()
         self._lists = self._short = 0
         self._scanned = kind_of(matroid) in (Uniform, Partition)
         if not self._scanned:
-            self._engine = resolve_engine(matroid)
+            self._engine, self._depth = resolve_engine(matroid), Depth(matroid)
         self._make_arrays()
         self._open()
 
@@ -121,6 +128,8 @@ class LinearPolicy(Knowing):
         wide = n if self._width > 0.0 else 0
         self._bounds = self._prior_widths(self._features) if self._fixed and wide else np.zeros(wide)
         self._stamp = np.full(wide, -1, dtype=np.int64)
+        self._scratch = np.zeros((2 * self.dimension + 1 if wide else 0, self.dimension))
+        self._along = np.zeros(0 if self._fixed else wide)
         self._last = np.zeros(rank, dtype=np.int64)
         self._here = np.ones(n, dtype=np.bool_)
         self._norm = self._largest_norm(self._features) if self._fixed else 0.0
@@ -145,6 +154,8 @@ class LinearPolicy(Knowing):
             last=self._last,
             rng=self._rng,
             meta=self._meta,
+            scratch=self._scratch,
+            along=self._along,
         )
         if not self._scanned:
             return ResolvedRounds(weighing)
@@ -215,8 +226,8 @@ class LinearPolicy(Knowing):
         """Round t: by kernels alone, or with a BLAS for the one pass over many features."""
         if self._table is not None:
             return self._given_round(t, self._table)
-        if self._scanned and self._features.size >= _BLAS_FROM:
-            return self._large_round(t)
+        if self._features.size >= _BLAS_FROM:
+            return self._large_round(t) if self._scanned else self._reach(approach)
         return self._play(t) if self._whole is not None else self._resolve(t)
 
     def _given_round(self, t: int, table: FloatArray) -> IntArray:
@@ -225,9 +236,12 @@ class LinearPolicy(Knowing):
         self._point_at(table)
         self._meta[GIVEN] = 1
         try:
-            arms = self._play(t) if self._whole is not None else self._resolve(t)
-            # One that is not finite makes the sum so.
-            if math.isfinite(float(self._near.sum()) + float(self._bounds.sum())):
+            if table.size >= _BLAS_FROM and not self._scanned:
+                arms = self._reach(approach_with_norms if self._width > 0.0 else approach)
+            else:
+                arms = self._play(t) if self._whole is not None else self._resolve(t)
+            # One that is not finite makes what its arm is worth so.
+            if not self._meta[BROKEN]:
                 require_finite(table[arms])
             else:
                 require_finite(table)
@@ -283,6 +297,23 @@ class LinearPolicy(Knowing):
             later = 1 if self._list.paid else max(FIRST_ROUND, t // 4)
             self._list, self._next_list = None, t + later
         return n
+
+    def _reach(self, kernel: Any) -> IntArray:
+        """A round of another matroid with many arms, `kernel` being the pass over them: see `reaching`."""
+        self._weigh(begin)
+        self._weigh(kernel)
+        arms = self._depth.best(self._near, self._here)
+        if self._width > 0.0 and not self._meta[BROKEN]:
+            floor = self._exact(arms).min(initial=np.inf)
+            may = np.flatnonzero(self._near + self._width * HAIR * self._bounds >= floor)
+            may = may[self._here[may]]
+            arms = self.matroid._greedy(may[np.argsort(-self._exact(may), kind="stable")])
+        return np.sort(arms)
+
+    def _exact(self, arms: IntArray) -> FloatArray:
+        out = np.empty(len(arms))
+        self._weigh(exact_indices, arms, out)
+        return out
 
     def _resolve(self, t: int) -> IntArray:
         """A round as `rounds._resolved_select` has it, where the engine runs in Python."""

@@ -341,12 +341,36 @@ def dot(features, k, theta):
 @kernel
 def deviation(inverse, features, k):
     """sqrt(phi' Sigma phi) for row k of `features`. O(d^2)."""
+    d = inverse.shape[0]
     total = 0.0
-    for i in range(inverse.shape[0]):
+    i = 0
+    while i + 4 <= d:
+        # Four sums at a time, none of which waits for another; each from the left.
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        for j in range(i + 1):
+            x = features[k, j]
+            a += inverse[i, j] * x
+            b += inverse[i + 1, j] * x
+            c += inverse[i + 2, j] * x
+            e += inverse[i + 3, j] * x
+        x, y, z = features[k, i + 1], features[k, i + 2], features[k, i + 3]
+        b += inverse[i + 1, i + 1] * x
+        c += inverse[i + 2, i + 1] * x
+        c += inverse[i + 2, i + 2] * y
+        e += inverse[i + 3, i + 1] * x
+        e += inverse[i + 3, i + 2] * y
+        e += inverse[i + 3, i + 3] * z
+        total += a * a
+        total += b * b
+        total += c * c
+        total += e * e
+        i += 4
+    while i < d:
         value = 0.0
         for j in range(i + 1):
             value += inverse[i, j] * features[k, j]
         total += value * value
+        i += 1
     return math.sqrt(total)
 
 

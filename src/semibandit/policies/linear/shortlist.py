@@ -26,7 +26,8 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.compiled.jit import kernel
 from semibandit.policies.linear.posterior import Posterior, dot
-from semibandit.policies.linear.rounds import ScannedRounds, Weighing, scan
+from semibandit.policies.linear.rounds import ScannedRounds, scan
+from semibandit.policies.linear.weighing import Weighing
 
 #: A list is thought of where features are at least so many numbers, and from this round on.
 SHORTLIST_FROM = 1 << 18
