@@ -14,6 +14,7 @@ from semibandit.errors import FileError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 from semibandit.policies.decisions import Account, Ends, Tell
+from semibandit.policies.many import keeps_at_once, play_rounds
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, CompiledRounds, NoEngine, new_touches
 from semibandit.policies.state import array_of, whole_of
@@ -160,6 +161,27 @@ class RecordPolicy(Policy):
             if n == ASK:
                 raise RuntimeError(f"{self!r} asks to be asked and then asks again")
         return out[:n].copy()
+
+    def _select_many(self, n: int) -> tuple[IntArray, IntArray]:
+        made: list[tuple[IntArray, IntArray]] = []
+        with self._lock:
+            while n > 0:
+                waiting = self._at_once() if n > 1 and keeps_at_once(type(self)) else None
+                if waiting is None:
+                    made.append(super()._select_many(n))
+                    break
+                assert self._whole is not None
+                rank, high = self.matroid.rank, self.reward_range[1]
+                made.append(play_rounds(self._whole, self._t + 1, rank, n, waiting, high))
+                done = len(made[-1][1])
+                if done:
+                    self._played_until(self._t + done)
+                if done < n:  # the next round is one that only Python can begin
+                    made.append(super()._select_many(1))
+                    done += 1
+                n -= done
+        arms, sizes = zip(*made, strict=True)
+        return made[0] if len(made) == 1 else (np.concatenate(arms), np.concatenate(sizes))
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         code = self._aside.learn(arms, rewards, *self.reward_range)

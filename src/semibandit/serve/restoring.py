@@ -51,6 +51,5 @@ def replay(store: Store, host: Host) -> int:
             events = decode_group(group.payload)
         except msgspec.MsgspecError as error:
             raise ReplayError(f"events {group.first} ff. of the log cannot be read: {error}") from None
-        for event in events[max(0, start - group.first + 1) :]:
-            host.apply(event)
+        host.apply_all(events[max(0, start - group.first + 1) :])
     return host.position - start

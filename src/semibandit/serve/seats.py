@@ -33,9 +33,9 @@ class Seat:
     def __init__(self, name: str, serial: int, spec: PolicySpec, policy: Any) -> None:
         self.name, self.serial, self.spec = name, serial, spec
         self._policy: Policy = policy
-        # Policies that draw at random take no notice of plays that wait.
+        #: Whether plays that wait are anything to the policy: those that draw at random take no notice of them.
         inner = getattr(policy, "inner", policy)
-        self._heeds_waiting = type(inner)._wait is not Policy._wait
+        self.heeds_waiting = type(inner)._wait is not Policy._wait
         ttl = spec.ttl_microseconds()
         self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms(), policy.matroid.rank)
         self.keys = Keys(ttl, spec.max_keys)
@@ -58,39 +58,58 @@ class Seat:
 
     def tick(self, now: int) -> None:
         """What is past its time leaves. O(1) if nothing is."""
-        while self.ledger.is_due(now):
-            self._let_go()
+        due = self.ledger.due(now)
+        if due:
+            self._let_go(due)
         if self.keys:
             self.keys.expire(now)
 
-    def _let_go(self) -> None:
-        _, waited = self.ledger.drop_oldest()
-        if waited.size:
-            self.expired += 1
-            if self._heeds_waiting:
-                self._policy._wait(waited, -1)
+    def _let_go(self, n: int) -> None:
+        """The n oldest decisions leave. Their plays no longer wait, all at once: weights depend on how many do."""
+        pending, waited = self.ledger.drop(n)
+        self.expired += pending
+        if waited.size and self.heeds_waiting:
+            self._policy._wait(waited, -1)
 
     def decide(
         self, exclude: list[Any] | None, among: list[Any] | None, count: int, at: int
-    ) -> tuple[int, list[IntArray]]:
-        """`count` new decisions: the number of the first, and the arms of each."""
+    ) -> tuple[int, IntArray, IntArray]:
+        """`count` new decisions: the number of the first, the arms of all, and how many each has."""
         policy, ledger = self._policy, self.ledger
-        select, add, heeds = policy.select, ledger.add, self._heeds_waiting
+        select, heeds = policy.select, self.heeds_waiting
         asked = None if exclude is None and among is None else self._asked(exclude, among)
         arms = select() if asked is None else select(**asked)
         # Not before: a policy that refuses has changed nothing, and neither have we.
-        while ledger.is_full(count, count * policy.matroid.rank):
-            self.evicted += 1
-            self._let_go()
-        first, made = ledger.next, [arms]
-        while True:
-            add(arms, at)
-            if heeds:
-                policy._wait(arms, 1)
-            if len(made) == count:
-                return first, made
-            arms = select() if asked is None else select(**asked)
-            made.append(arms)
+        surplus = ledger.surplus(count, count * policy.matroid.rank)
+        if surplus:
+            self.evicted += surplus
+            self._let_go(surplus)
+        first = ledger.add(arms, at)
+        if heeds:
+            policy._wait(arms, 1)
+        if count == 1:
+            return first, arms, np.array([len(arms)], dtype=np.int64)
+        if asked is None:
+            rest, sizes = policy._select_many(count - 1)
+        else:
+            made = []
+            for _ in range(count - 1):
+                made.append(select(**asked))
+                if heeds:
+                    policy._wait(made[-1], 1)
+            rest, sizes = np.concatenate(made), np.array([len(one) for one in made], dtype=np.int64)
+        ledger.add_many(rest, sizes, at)
+        return first, np.concatenate((arms, rest)), np.concatenate(([len(arms)], sizes))
+
+    def decide_run(self, n: int, at: IntArray) -> tuple[int, IntArray, IntArray]:
+        """As `decide` of one decision at each of these times, where nothing happens in between (`replaying`)."""
+        ledger = self.ledger
+        surplus = ledger.surplus(n, n * self._policy.matroid.rank)
+        if surplus:
+            self.evicted += surplus
+            self._let_go(surplus)
+        arms, sizes = self._policy._select_many(n)
+        return ledger.add_many(arms, sizes, at), arms, sizes
 
     def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
         asked = {}
@@ -158,7 +177,7 @@ class Seat:
         n = len(arms)
         if n:
             policy.update(arms, rewards)
-            if self._heeds_waiting:
+            if self.heeds_waiting:
                 policy._wait(arms, -1)
             self._count(rewards)
         ledger.settle(number, places)
