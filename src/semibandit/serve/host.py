@@ -201,7 +201,7 @@ class Host:
     def _select_one(self, at: int, seat: Seat) -> tuple[Selected, list[Made]]:
         """`select` as it is asked most often: one decision among all arms, by number."""
         seat.tick(at)
-        number, arms, _ = seat.decide(None, None, 1, at)
+        number, arms = seat.decide_one(at)
         self._advance(at)
         decision = f"{self.openings.tag}-{seat.serial}-{number}"
         event = Selected(at, seat.name, number, arms.astype("<i4").tobytes())

@@ -8,6 +8,7 @@ there are too many. What that means depends on numbers and times in the log alon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -75,8 +76,10 @@ class Ledger:
     def surplus(self, decisions: int, arms: int) -> int:
         """How many of the oldest must leave before so many decisions with so many arms in all come. O(1) if none."""
         kept = self.next - self.oldest
-        n = min(max(0, kept + decisions - self.most), kept)
         more = self.kept_arms + arms - self.most_arms
+        if more <= 0 and kept + decisions <= self.most:
+            return 0
+        n = min(max(0, kept + decisions - self.most), kept)
         if more > 0:
             size = 0
             for number in range(self.oldest, self.next):
@@ -182,6 +185,12 @@ class Ledger:
         while number < self.next and self._at[number & self._mask] <= at:
             number += 1
         return number - oldest
+
+    def safe_until(self) -> float:
+        """When the oldest decision will be past its time to live; no decision is before. O(1)."""
+        if self.ttl is None or self.oldest == self.next:
+            return math.inf if self.ttl is None else 0.0
+        return self._at[self.oldest & self._mask] + self.ttl
 
     def is_late(self, number: int, now: int) -> bool:
         """Whether a kept decision is past its time to live. O(1)."""

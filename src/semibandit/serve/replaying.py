@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from semibandit.errors import SemibanditError
 from semibandit.serve.events import (
     VERSION,
     AnyEvent,
@@ -43,13 +44,55 @@ def apply_all(host: Host, events: list[AnyEvent]) -> None:
             if end - start > 1 and _is_run(host, events, start, end):
                 _select_run(host, events, start, end)
                 start = end
-            else:
+                continue
+            end = _one_by_one(host, events, start, end) if n - start > 1 else start
+            if end == start:
                 apply(host, events[start])
-                start += 1
+                end += 1
+            start = end
     except Refusal as error:
         raise ReplayError(
             f"event {host.position + 1} of the log ({type(events[start]).__name__}) is refused now: {error.message}"
         ) from None
+
+
+def _one_by_one(host: Host, events: list[AnyEvent], start: int, no_run: int) -> int:
+    """Decisions of one policy and whole rewards from `start` on, as `apply` does them but quicker: where they end.
+
+    Before the next run of decisions (there is none before `no_run`), before whatever is more than that, and before
+    anything is past its time.
+    """
+    name = getattr(events[start], "policy", None)
+    seat = host.seats.get(name) if name is not None else None
+    if seat is None or seat.labelled or seat.keys:
+        return start
+    ledger, learn, decide = seat.ledger, seat.learn, seat.decide_one
+    until = ledger.safe_until()
+    for at in range(start, len(events)):
+        event = events[at]
+        if event.at >= until:
+            return at
+        if type(event) is Rewarded:
+            number = event.number
+            if event.policy != name or event.places or not ledger.oldest <= number < ledger.next:
+                return at
+            try:
+                learn(number, None, unpack_numbers(event.rewards))
+            except SemibanditError:
+                return at  # refused, so nothing was changed: `apply` says why
+        elif type(event) is Selected:
+            asked = event.exclude is not None or event.among is not None or event.key is not None
+            if asked or event.sizes or event.policy != name:
+                return at
+            if at >= no_run and at + 1 < len(events) and type(events[at + 1]) is Selected:
+                return at  # perhaps a run begins
+            first, arms = decide(event.at)
+            if first != event.first or pack_arms(arms) != event.arms:
+                raise _other_arms(host, event)
+        else:
+            return at
+        host._advance(event.at)
+    return len(events)
 
 
 def _end_of_run(events: list[AnyEvent], start: int) -> int:

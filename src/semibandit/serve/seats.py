@@ -24,6 +24,8 @@ from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.values import places_of
 from semibandit.serve.wire import PolicySpec
 
+_NOTHING: dict[str, Any] = {}
+
 
 class Seat:
     """A policy over arms 0 .. K - 1, its ledger and its idempotency keys. `serial`: which of all ever made it is."""
@@ -75,31 +77,40 @@ class Seat:
         self, exclude: list[Any] | None, among: list[Any] | None, count: int, at: int
     ) -> tuple[int, IntArray, IntArray]:
         """`count` new decisions: the number of the first, the arms of all, and how many each has."""
+        policy = self._policy
+        asked = {} if exclude is None and among is None else self._asked(exclude, among)
+        first, arms = self._decide(asked, count, at)
+        if count == 1:
+            return first, arms, np.array([len(arms)], dtype=np.int64)
+        if not asked:
+            rest, sizes = policy._select_many(count - 1)
+        else:
+            made = []
+            for _ in range(count - 1):
+                made.append(policy.select(**asked))
+                if self.heeds_waiting:
+                    policy._wait(made[-1], 1)
+            rest, sizes = np.concatenate(made), np.array([len(one) for one in made], dtype=np.int64)
+        self.ledger.add_many(rest, sizes, at)
+        return first, np.concatenate((arms, rest)), np.concatenate(([len(arms)], sizes))
+
+    def _decide(self, asked: dict[str, Any], count: int, at: int) -> tuple[int, IntArray]:
+        """The first of `count` decisions, and room for all of them: its number, and its arms."""
         policy, ledger = self._policy, self.ledger
-        select, heeds = policy.select, self.heeds_waiting
-        asked = None if exclude is None and among is None else self._asked(exclude, among)
-        arms = select() if asked is None else select(**asked)
+        arms = policy.select(**asked) if asked else policy.select()
         # Not before: a policy that refuses has changed nothing, and neither have we.
         surplus = ledger.surplus(count, count * policy.matroid.rank)
         if surplus:
             self.evicted += surplus
             self._let_go(surplus)
         first = ledger.add(arms, at)
-        if heeds:
+        if self.heeds_waiting:
             policy._wait(arms, 1)
-        if count == 1:
-            return first, arms, np.array([len(arms)], dtype=np.int64)
-        if asked is None:
-            rest, sizes = policy._select_many(count - 1)
-        else:
-            made = []
-            for _ in range(count - 1):
-                made.append(select(**asked))
-                if heeds:
-                    policy._wait(made[-1], 1)
-            rest, sizes = np.concatenate(made), np.array([len(one) for one in made], dtype=np.int64)
-        ledger.add_many(rest, sizes, at)
-        return first, np.concatenate((arms, rest)), np.concatenate(([len(arms)], sizes))
+        return first, arms
+
+    def decide_one(self, at: int) -> tuple[int, IntArray]:
+        """A decision among all arms, by number: its own number, and its arms."""
+        return self._decide(_NOTHING, 1, at)
 
     def decide_run(self, n: int, at: IntArray) -> tuple[int, IntArray, IntArray]:
         """As `decide` of one decision at each of these times, where nothing happens in between (`replaying`)."""
