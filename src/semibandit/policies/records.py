@@ -17,7 +17,7 @@ from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.locking import bare, unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.decisions import Ends, room_for, wait_in_records
-from semibandit.policies.many import HEEDLESS
+from semibandit.policies.many import ALL_PLACED, HEEDLESS
 from semibandit.policies.record_policy import RecordPolicy
 from semibandit.policies.rounds import ClockRounds, hand_on
 from semibandit.policies.state import array_of, number_of
@@ -246,6 +246,9 @@ class ClockPolicy(EnginePolicy):
             return None
         self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
         return self._plays_waiting
+
+    def _learns_at_once(self) -> IntArray | None:
+        return ALL_PLACED
 
     def _grow_from(self, old: Self) -> None:
         super()._grow_from(old)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import IntArray
+from semibandit.policies.many import Kept
 
 # What is known of one arm of a decision.
 COUNTED, WAITS, GONE, DROPPED = 0, 1, 2, 3
@@ -159,9 +160,12 @@ class Ledger:
 
     def _places(self, n: int | None = None) -> tuple[IntArray, IntArray]:
         """The sizes of the n oldest decisions (None: of all), and where each of their arms stands. O(these arms)."""
-        numbers = np.arange(self.oldest, self.next if n is None else self.oldest + n) & self._mask
-        size = self._columns["size"][numbers]
-        shift = self._columns["start"][numbers] - (np.cumsum(size) - size)
+        end = self.next if n is None else self.oldest + n
+        return self._places_of(np.arange(self.oldest, end) & self._mask)
+
+    def _places_of(self, slots: IntArray) -> tuple[IntArray, IntArray]:
+        size = self._columns["size"][slots]
+        shift = self._columns["start"][slots] - (np.cumsum(size) - size)
         return size, np.repeat(shift, size) + np.arange(int(size.sum()))
 
     def _rebuild(self, total: int) -> None:
@@ -186,11 +190,15 @@ class Ledger:
             number += 1
         return number - oldest
 
-    def safe_until(self) -> float:
-        """When the oldest decision will be past its time to live; no decision is before. O(1)."""
-        if self.ttl is None or self.oldest == self.next:
-            return math.inf if self.ttl is None else 0.0
-        return self._at[self.oldest & self._mask] + self.ttl
+    def safe_until(self, now: int) -> float:
+        """When the first decision will be past its time to live, of those that are kept or come from now on. O(1)."""
+        if self.ttl is None:
+            return math.inf
+        return (now if self.oldest == self.next else self._at[self.oldest & self._mask]) + self.ttl
+
+    def room(self, one_for_one: bool) -> int:
+        """How many decisions may come before any leaves; or, `one_for_one`, before the rings must be widened. O(1)."""
+        return (self._mask + 1 if one_for_one else self.most) - (self.next - self.oldest)
 
     def is_late(self, number: int, now: int) -> bool:
         """Whether a kept decision is past its time to live. O(1)."""
@@ -269,6 +277,19 @@ class Ledger:
         self._left[slot] = left
         if before and not left:
             self.pending -= 1
+
+    def settle_many(self, numbers: IntArray) -> None:
+        """`settle` of all places of each of these kept decisions. O(their arms)."""
+        slots = numbers & self._mask
+        left = self._columns["left"]
+        self.pending -= int(np.count_nonzero(left[slots]))
+        left[slots] = 0
+        self._marks[self._places_of(slots)[1]] = COUNTED
+
+    def kept(self) -> Kept:
+        """Where the arms of the decisions that are kept stand; true until the next one comes or leaves. O(1)."""
+        columns = self._columns
+        return Kept(self.next, self._mask, self._arms, columns["start"], columns["size"])
 
     def withdraw(self, gone: IntArray) -> IntArray:
         """These arms are to be something new: no decision waits for them any more. O(arms kept).

@@ -1,17 +1,18 @@
 """Events of the log, done again: how a `Host` becomes what it was.
 
-Each event does what it did when it was written, and decisions are compared with those that the log holds. Decisions
-that follow each other without anything in between are made in one go, which is as one by one: see `_is_run`.
+Each event does what it did when it was written, and decisions are compared with those that the log holds. Where a
+policy's kernels can go on alone, many events are done in one go, which is as one by one.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from semibandit.errors import SemibanditError
+from semibandit.arms import IntArray
 from semibandit.serve.events import (
     VERSION,
     AnyEvent,
@@ -35,17 +36,16 @@ if TYPE_CHECKING:
     from semibandit.serve.host import Host
 
 
+#: Events that are looked at together.
+_AT_ONCE = 2000
+
+
 def apply_all(host: Host, events: list[AnyEvent]) -> None:
     """Do what events of the log say, in order; a `ReplayError` if they do not lead where they led before."""
-    start, n = 0, len(events)
+    start = 0
     try:
-        while start < n:
-            end = _end_of_run(events, start)
-            if end - start > 1 and _is_run(host, events, start, end):
-                _select_run(host, events, start, end)
-                start = end
-                continue
-            end = _one_by_one(host, events, start, end) if n - start > 1 else start
+        while start < len(events):
+            end = _apply_some(host, events, start)
             if end == start:
                 apply(host, events[start])
                 end += 1
@@ -56,87 +56,61 @@ def apply_all(host: Host, events: list[AnyEvent]) -> None:
         ) from None
 
 
-def _one_by_one(host: Host, events: list[AnyEvent], start: int, no_run: int) -> int:
-    """Decisions of one policy and whole rewards from `start` on, as `apply` does them but quicker: where they end.
+def _apply_some(host: Host, events: list[AnyEvent], start: int) -> int:
+    """Decisions of one policy among all arms, and whole rewards of them, from `start` on in one go: where they end.
 
-    Before the next run of decisions (there is none before `no_run`), before whatever is more than that, and before
-    anything is past its time.
+    That is before whatever is more than that, and before anything is past its time.
     """
     name = getattr(events[start], "policy", None)
     seat = host.seats.get(name) if name is not None else None
-    if seat is None or seat.labelled or seat.keys:
+    room = 0 if seat is None or len(events) - start < 2 else seat.replays()
+    if seat is None or not room:
         return start
-    ledger, learn, decide = seat.ledger, seat.learn, seat.decide_one
-    until = ledger.safe_until()
-    for at in range(start, len(events)):
-        event = events[at]
-        if event.at >= until:
-            return at
+    began = events[start].at
+    seat.tick(began)
+    until, oldest, following = seat.ledger.safe_until(began), seat.ledger.oldest, seat.ledger.next
+    asked: list[int] = []
+    rewards: list[bytes] = []
+    made: list[Selected] = []
+    for event in islice(events, start, start + _AT_ONCE):
+        if event.at >= until or getattr(event, "policy", None) != name:
+            break
         if type(event) is Rewarded:
-            number = event.number
-            if event.policy != name or event.places or not ledger.oldest <= number < ledger.next:
-                return at
-            try:
-                learn(number, None, unpack_numbers(event.rewards))
-            except SemibanditError:
-                return at  # refused, so nothing was changed: `apply` says why
-        elif type(event) is Selected:
-            asked = event.exclude is not None or event.among is not None or event.key is not None
-            if asked or event.sizes or event.policy != name:
-                return at
-            if at >= no_run and at + 1 < len(events) and type(events[at + 1]) is Selected:
-                return at  # perhaps a run begins
-            first, arms = decide(event.at)
-            if first != event.first or pack_arms(arms) != event.arms:
-                raise _other_arms(host, event)
+            if event.places or not oldest <= event.number < following + len(made):
+                break
+            asked.append(event.number)
+            rewards.append(event.rewards)
+        elif type(event) is Selected and len(made) < room and _is_plain(event):
+            asked.append(-1)
+            made.append(event)
         else:
-            return at
-        host._advance(event.at)
-    return len(events)
-
-
-def _end_of_run(events: list[AnyEvent], start: int) -> int:
-    """Where the decisions that follow each other from `start` on end, if they are alike and about all arms."""
-    name, end = "", start
-    while end < len(events):
-        event = events[end]
-        if type(event) is not Selected or event.sizes or event.key is not None:
             break
-        if event.exclude is not None or event.among is not None or (name and event.policy != name):
-            break
-        name = event.policy
-        end += 1
-    return end
+    if len(asked) < 2:
+        return start
+    counts = np.zeros(len(asked), dtype=np.int64)
+    numbers = np.array(asked, dtype=np.int64)
+    counts[numbers >= 0] = [len(one) // 8 for one in rewards]
+    at = np.array([event.at for event in made], dtype=np.int64)
+    done, first, arms, sizes = seat.replay(numbers, counts, unpack_numbers(b"".join(rewards)), at)
+    if done:
+        _compare(host, made, first, arms, sizes)
+        host.position += done
+        host.time = max(host.time, events[start + done - 1].at)
+        seat.tick(host.time)
+    return start + done
 
 
-def _is_run(host: Host, events: list[AnyEvent], start: int, end: int) -> bool:
-    """Whether nothing happens between these decisions but that they are made.
-
-    No decision may leave, unless that is nothing to the policy, and the oldest leave one for one.
-    """
-    seat = host.seats.get(events[start].policy)  # type: ignore[union-attr]
-    if seat is None or seat.labelled:
-        return False
-    ledger, first, last, n = seat.ledger, events[start].at, events[end - 1].at, end - start
-    if ledger.ttl is not None and (first + ledger.ttl <= last or ledger.due(last)):
-        return False
-    rank = seat.policy.matroid.rank
-    if not ledger.surplus(n, n * rank):
-        return True
-    return n <= ledger.most and rank * ledger.most <= ledger.most_arms and not seat.heeds_waiting
+def _is_plain(event: Selected) -> bool:
+    return not event.sizes and event.exclude is None and event.among is None and event.key is None
 
 
-def _select_run(host: Host, events: list[AnyEvent], start: int, end: int) -> None:
-    asked: list[Selected] = events[start:end]  # type: ignore[assignment]
-    seat = host.seat(asked[0].policy)
-    at = np.array([event.at for event in asked], dtype=np.int64)
-    seat.tick(int(at[-1]))
-    first, arms, sizes = seat.decide_run(len(asked), at)
-    same = pack_arms(arms) == b"".join([event.arms for event in asked])
-    for i, (event, size) in enumerate(zip(asked, sizes.tolist(), strict=True)):
-        if not same or event.first != first + i or len(event.arms) != 4 * size:
+def _compare(host: Host, made: list[Selected], first: int, arms: IntArray, sizes: IntArray) -> None:
+    """A `ReplayError` unless these are the decisions that the log tells of."""
+    made = made[: len(sizes)]
+    same = pack_arms(arms) == b"".join([event.arms for event in made])
+    for number, (event, size) in enumerate(zip(made, sizes.tolist(), strict=True), first):
+        if not same or event.first != number or len(event.arms) != 4 * size:
             raise _other_arms(host, event)
-        host._advance(event.at)
 
 
 def _other_arms(host: Host, event: Selected) -> ReplayError:

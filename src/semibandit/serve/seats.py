@@ -112,15 +112,38 @@ class Seat:
         """A decision among all arms, by number: its own number, and its arms."""
         return self._decide(_NOTHING, 1, at)
 
-    def decide_run(self, n: int, at: IntArray) -> tuple[int, IntArray, IntArray]:
-        """As `decide` of one decision at each of these times, where nothing happens in between (`replaying`)."""
-        ledger = self.ledger
-        surplus = ledger.surplus(n, n * self._policy.matroid.rank)
+    def replays(self) -> int:
+        """How many decisions `replay` can make now at most; 0 where all must be done one by one. O(1)."""
+        rank, ledger = self._policy.matroid.rank, self.ledger
+        if self.labelled or rank * ledger.most > ledger.most_arms or not self._policy._can_replay():
+            return 0
+        # While plays that wait count, a decision that leaves makes another one of the next.
+        return ledger.room(one_for_one=not self.heeds_waiting)
+
+    def replay(
+        self, asked: IntArray, counts: IntArray, rewards: FloatArray, at: IntArray
+    ) -> tuple[int, int, IntArray, IntArray]:
+        """Decisions among all arms (-1 in `asked`) and whole rewards of kept ones (their number), as one by one.
+
+        `at`: when each decision was made. Nothing may be past its time meanwhile. Returns how many of `asked` were
+        done, perhaps none, and the first number, the arms and the sizes of the decisions.
+        """
+        policy, ledger = self._policy, self.ledger
+        done, arms, sizes = policy._replay_many(asked, counts, rewards, ledger.kept())
+        first = ledger.add_many(arms, sizes, at[: len(sizes)]) if len(sizes) else ledger.next
+        told = asked[:done] >= 0
+        ledger.settle_many(asked[:done][told])
+        end = 0
+        values = rewards[: int(counts[:done][told].sum())].tolist()
+        for n in counts[:done][told].tolist():
+            self.total += sum(values[end : end + n])
+            end += n
+        self.rewards += end
+        surplus = ledger.surplus(0, 0)
         if surplus:
             self.evicted += surplus
             self._let_go(surplus)
-        arms, sizes = self._policy._select_many(n)
-        return ledger.add_many(arms, sizes, at), arms, sizes
+        return done, first, arms, sizes
 
     def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
         asked = {}
