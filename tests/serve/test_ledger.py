@@ -45,8 +45,9 @@ def test_as_a_naive_one(steps, ttl, most, most_arms):
         if what == "add":
             arms = np.arange(arm, arm + rest[0])
             arm += rest[0]
-            while ledger.is_full(1, len(arms)):
-                ledger.drop_oldest()
+            surplus = ledger.surplus(1, len(arms))
+            if surplus:
+                ledger.drop(surplus)
             assert ledger.add(arms, now) == naive.add(arms.tolist(), now)
         elif what == "reward" and naive.made:
             number = sorted(naive.made)[rest[0] % len(naive.made)]
@@ -58,8 +59,9 @@ def test_as_a_naive_one(steps, ttl, most, most_arms):
         elif what == "tick":
             now += rest[0]
             naive.tick(now)
-            while ledger.is_due(now):
-                ledger.drop_oldest()
+            due = ledger.due(now)
+            if due:
+                ledger.drop(due)
         elif what == "reload":
             again = Ledger(ttl, most, most_arms)
             again.restore(ledger.state())
@@ -71,9 +73,11 @@ def test_as_a_naive_one(steps, ttl, most, most_arms):
 def test_many_decisions_make_room():
     ledger = Ledger(None, 5000, 10**9)
     for i in range(20_000):
-        if ledger.is_full(1, 3):
-            number, waited = ledger.drop_oldest()
-            assert number == i - 5000 and waited.tolist() == [number, number + 1, number + 2]
+        if ledger.surplus(1, 3):
+            number = ledger.oldest
+            pending, waited = ledger.drop(1)
+            assert number == i - 5000 and pending == 1
+            assert waited.tolist() == [number, number + 1, number + 2]
         ledger.add(np.array([i, i + 1, i + 2]), i)
     ledger._check()
     assert len(ledger) == ledger.pending == 5000

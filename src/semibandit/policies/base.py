@@ -21,6 +21,7 @@ from semibandit.matroids import Matroid
 from semibandit.policies.choosing import as_wish, best_base, left_out
 from semibandit.policies.decisions import Account, Decision, Tell, Waiting
 from semibandit.policies.growing import Growing
+from semibandit.policies.many import Many
 from semibandit.policies.rounds import CompiledRounds
 
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
@@ -31,7 +32,7 @@ PICKLERS: list[Callable[[Policy], Any]] = []
 OUTSIDE = ("error", "clip")
 
 
-class Policy(Growing, ABC):
+class Policy(Growing, Many, ABC):
     """Chooses a base of `matroid` each round and learns from the rewards of the arms it is told about.
 
     The whole contract is `select` and `update`. Feedback may come late, in parts, in batches, in any order, or

@@ -181,6 +181,9 @@ class CostPolicy(Policy):
     def _wait(self, arms: IntArray, change: int) -> None:
         self.inner._wait(arms, change)
 
+    def _select_many(self, n: int) -> tuple[IntArray, IntArray]:
+        return self.inner._select_many(n)
+
     def _wait_again(self, arms: IntArray) -> None:
         self.inner._wait_again(arms)
 

@@ -14,6 +14,7 @@ from semibandit.errors import FileError
 from semibandit.matroids import Matroid
 from semibandit.policies.base import Policy
 from semibandit.policies.decisions import Account, Ends, Tell
+from semibandit.policies.many import Kept, keeps_at_once, keeps_learning, play_course, play_rounds
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, CompiledRounds, NoEngine, new_touches
 from semibandit.policies.state import array_of, whole_of
@@ -160,6 +161,48 @@ class RecordPolicy(Policy):
             if n == ASK:
                 raise RuntimeError(f"{self!r} asks to be asked and then asks again")
         return out[:n].copy()
+
+    def _select_many(self, n: int) -> tuple[IntArray, IntArray]:
+        made: list[tuple[IntArray, IntArray]] = []
+        with self._lock:
+            while n > 0:
+                waiting = self._at_once() if n > 1 and keeps_at_once(type(self)) else None
+                if waiting is None:
+                    made.append(super()._select_many(n))
+                    break
+                assert self._whole is not None
+                rank, high = self.matroid.rank, self.reward_range[1]
+                made.append(play_rounds(self._whole, self._t + 1, rank, n, waiting, high))
+                done = len(made[-1][1])
+                if done:
+                    self._played_until(self._t + done)
+                if done < n:  # the next round is one that only Python can begin
+                    made.append(super()._select_many(1))
+                    done += 1
+                n -= done
+        arms, sizes = zip(*made, strict=True)
+        return made[0] if len(made) == 1 else (np.concatenate(arms), np.concatenate(sizes))
+
+    def _replay_many(
+        self, asked: IntArray, counts: IntArray, rewards: FloatArray, kept: Kept
+    ) -> tuple[int, IntArray, IntArray]:
+        with self._lock:
+            waiting, unplaced = self._at_once(), self._learns_at_once()
+            assert waiting is not None and unplaced is not None and self._whole is not None
+            rank, ends = self.matroid.rank, self.reward_range
+            done = play_course(
+                self._whole, self._t + 1, rank, asked, counts, rewards, ends, kept, waiting, unplaced
+            )
+            if len(done[2]):
+                self._played_until(self._t + len(done[2]))
+            if done[0] < len(asked) or unplaced[0] < unplaced[1]:
+                self._ask(1)
+            return done
+
+    def _can_replay(self) -> bool:
+        if not keeps_learning(type(self)) or self.outside != "error":
+            return False
+        return self._at_once() is not None and self._learns_at_once() is not None
 
     def _update(self, arms: IntArray, rewards: FloatArray) -> None:
         code = self._aside.learn(arms, rewards, *self.reward_range)

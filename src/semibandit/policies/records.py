@@ -17,6 +17,7 @@ from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.locking import bare, unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.decisions import Ends, room_for, wait_in_records
+from semibandit.policies.many import ALL_PLACED, HEEDLESS
 from semibandit.policies.record_policy import RecordPolicy
 from semibandit.policies.rounds import ClockRounds, hand_on
 from semibandit.policies.state import array_of, number_of
@@ -76,6 +77,9 @@ class EnginePolicy(RecordPolicy):
     def _in_one(self) -> bool:
         """Whether a round is one call of a kernel."""
         return self._queried_by_kernels() and self._whole is not None
+
+    def _at_once(self) -> IntArray | None:
+        return HEEDLESS if self._in_one else None
 
     def _open(self) -> None:
         super()._open()
@@ -236,6 +240,15 @@ class ClockPolicy(EnginePolicy):
             again = still_unseen(arms, self._recs[:, COUNT], self._plays_waiting)
             write_first(self._recs, again, self._first)
             self._touch(again)
+
+    def _at_once(self) -> IntArray | None:
+        if not self._in_one or self._first.size or not isinstance(self._engine, CompiledEngine):
+            return None
+        self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
+        return self._plays_waiting
+
+    def _learns_at_once(self) -> IntArray | None:
+        return ALL_PLACED
 
     def _grow_from(self, old: Self) -> None:
         super()._grow_from(old)

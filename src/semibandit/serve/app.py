@@ -14,29 +14,27 @@ from typing import Any
 
 import msgspec
 
+from semibandit.serve.batches import do_all, encode_results, learn
 from semibandit.serve.events import Event
 from semibandit.serve.pulse import Histogram
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
+from semibandit.serve.several import Several
 from semibandit.serve.store import StoreError
 from semibandit.serve.tokens import ROLES, Tokens
 from semibandit.serve.wire import (
     JSON,
     MSGPACK,
-    BatchAnswer,
     BatchRequest,
     Codec,
     Decisions,
-    Learnt,
-    Made,
-    Problem,
-    RewardsOperation,
     RewardsRequest,
-    SelectOperation,
     SelectRequest,
     encode_json,
     encode_msgpack,
     kind_of,
+    problem,
+    short,
 )
 
 Receive = Callable[[], Awaitable[Any]]
@@ -235,30 +233,27 @@ class App:
     async def _select(self, name: str, door: Door, body: bytes) -> bytes:
         began = time.perf_counter()
         asked = decode(self._select_codec, door, body or b"{}")
-        made, waiter = self.service.select(name, asked.exclude, asked.among, asked.count, asked.key)
-        answer = encode(made[0] if asked.count is None else Decisions(made), door)
+        several = None
+        if asked.count and asked.exclude is None and asked.among is None and asked.key is None:
+            several = self.service.decide_several(name, asked.count)
+        if several is not None:
+            waiter = self.service.log_all([several[0]])
+            answer = _encode_several(several[1], door)
+        else:
+            made, waiter = self.service.select(name, asked.exclude, asked.among, asked.count, asked.key)
+            answer = encode(made[0] if asked.count is None else Decisions(made), door)
         await durable(waiter)
         self._select_time.observe(time.perf_counter() - began)
         return answer
 
     async def _rewards(self, name: str, door: Door, body: bytes) -> bytes:
         began = time.perf_counter()
-        event, learnt = self._learn(name, decode(self._rewards_codec, door, body))
+        event, learnt = learn(self.service, name, decode(self._rewards_codec, door, body))
         waiter = self.service.log_all([] if event is None else [event])
         answer = encode(learnt, door)
         await durable(waiter)
         self._rewards_time.observe(time.perf_counter() - began)
         return answer
-
-    def _learn(self, name: str, told: RewardsRequest) -> tuple[Event | None, Learnt]:
-        if told.decision is not None:
-            if told.key is not None:
-                raise bad("key", told.key, "rewards of a decision count once by themselves: leave out key")
-            return self.service.learn(name, told.decision, told.arms, told.rewards)
-        if told.key is None or told.arms is None:
-            missing = "key" if told.key is None else "arms"
-            raise bad(missing, None, f"rewards without a decision need arms and a key: {missing} is missing")
-        return self.service.count(name, told.key, told.arms, told.rewards)
 
     async def _batch(self, name: str, door: Door, body: bytes) -> bytes:
         began = time.perf_counter()
@@ -269,31 +264,14 @@ class App:
             raise Refusal(413, "batch", told, field="operations", value=len(operations))
         events: list[Event] = []
         try:
-            results = [self._operate(one, events) for one in operations]
+            results = do_all(self.service, operations, events)
         finally:
             # What was done is in the state, and must be in the log, whatever became of the rest.
             waiter = self.service.log_all(events)
-        answer = encode(BatchAnswer(results), door)
+        answer = encode_results(results, door.answer is JSON)
         await durable(waiter)
         self._batch_time.observe(time.perf_counter() - began)
         return answer
-
-    def _operate(self, one: SelectOperation | RewardsOperation, events: list[Event]) -> Any:
-        """Do one operation of a batch: its result, or why not."""
-        result: Made | Decisions | Learnt
-        try:
-            if type(one) is SelectOperation:
-                event, made = self.service.decide(one.policy, one.exclude, one.among, one.count, one.key)
-                result = made[0] if one.count is None else Decisions(made)
-            else:
-                event, result = self._learn(one.policy, one)  # type: ignore[arg-type]
-        except Refusal as error:
-            if error.status == 503:
-                raise
-            return problem(error, None)
-        if event is not None:
-            events.append(event)
-        return result
 
 
 def _noting(send: Send, told: list[int]) -> Send:
@@ -330,21 +308,6 @@ async def durable(waiter: Any) -> None:
         raise Refusal(503, "unavailable", told) from None
 
 
-def problem(error: Refusal, request_id: str | None) -> Problem:
-    """A refusal as clients see it."""
-    value = error.value
-    if isinstance(value, float) and value != value:
-        value = "NaN"
-    elif not isinstance(value, (int, float, bool, type(None))):
-        value = _short(value)
-    return Problem(error.status, error.code, error.message[:1000], error.field, value, request_id)
-
-
-def _short(value: Any) -> Any:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 200 else text[:200] + "..."
-
-
 def decode(codec: Codec, door: Door, body: bytes) -> Any:
     """A request's body as its type; a 422 that names field and value for anything else, a 400 for what is no JSON."""
     if door.content is None:
@@ -355,7 +318,7 @@ def decode(codec: Codec, door: Door, body: bytes) -> Any:
         message, _, path = str(error).partition(" - at `")
         field = path.rstrip("`").removeprefix("$").removeprefix(".") or None
         found = _value_at(body, door, field)
-        told = f"{field or 'body'} = {_short(found)}: {message}" if field else message
+        told = f"{field or 'body'} = {short(found)}: {message}" if field else message
         raise bad(field or "body", found, told) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(400, "malformed", f"the body cannot be read: {error}") from None
@@ -376,6 +339,13 @@ def _value_at(body: bytes, door: Door, field: str | None) -> Any:
 def encode(value: Any, door: Door) -> bytes:
     """An answer in the format that the client reads."""
     return encode_msgpack(value) if door.answer is MSGPACK else encode_json(value)
+
+
+def _encode_several(several: Several, door: Door) -> bytes:
+    """`Decisions` in the format that the client reads."""
+    if door.answer is MSGPACK:
+        return encode_msgpack(Decisions(several.made()))
+    return b"".join((b'{"decisions":[', several.json(), b"]}"))
 
 
 def _is_plain(text: bytes) -> bool:

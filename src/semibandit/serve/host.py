@@ -15,7 +15,6 @@ import numpy as np
 from semibandit.arms import IntArray
 from semibandit.errors import ArmError, ParameterError, SemibanditError
 from semibandit.serve.events import (
-    VERSION,
     AnyEvent,
     Created,
     Deleted,
@@ -27,14 +26,15 @@ from semibandit.serve.events import (
     Updated,
     pack_arms,
     pack_numbers,
-    unpack_numbers,
 )
 from semibandit.serve.keys import Known, digest_of
 from semibandit.serve.labelled import make_seat
 from semibandit.serve.limits import Limits, check_name
 from semibandit.serve.openings import Openings
-from semibandit.serve.refusals import Refusal, ReplayError, bad, no_decision, no_policy, too_late
+from semibandit.serve.refusals import Refusal, bad, no_decision, no_policy, too_late
+from semibandit.serve.replaying import apply_all
 from semibandit.serve.seats import Seat
+from semibandit.serve.several import Several
 from semibandit.serve.specs import build, check_spec
 from semibandit.serve.values import as_values, blame
 from semibandit.serve.wire import Learnt, Made, PolicySpec
@@ -158,44 +158,67 @@ class Host:
             known = self._known(seat, key, digest_of("select", exclude, among, n))
             if known is not None:
                 return None, self._again(seat, known)
-        first, made = self._select(at, seat, exclude, among, n, key)
-        arms = made[0] if n == 1 else np.concatenate(made)
+        first, arms, sizes = self._select(at, seat, exclude, among, n, key)
         event = Selected(at, name, first, pack_arms(arms), [], exclude, among, key)
         if n > 1:
-            event.sizes = [len(one) for one in made]
-        start, t = f"{self.openings.tag}-{seat.serial}-", seat.policy.t - n + 1
+            event.sizes = sizes.tolist()
         if seat.labelled:
             event.labels = seat.labels_of(arms)
-            names = seat.names_of
-            answer = [Made(f"{start}{i}", names(i, one), t + i - first) for i, one in enumerate(made, first)]
-        else:
-            answer = [Made(f"{start}{i}", one.tolist(), t + i - first) for i, one in enumerate(made, first)]
         if seat.knows_chances and exclude is None and among is None:
             event.chances = pack_numbers(seat.chances(arms))
-        return event, answer
+        return event, self._told(seat, first, arms, sizes)
+
+    def _told(self, seat: Seat, first: int, arms: IntArray, sizes: IntArray) -> list[Made]:
+        """Decisions `first` and so on, just made, as clients see them. O(arms)."""
+        several = self._several(seat, first, arms, sizes)
+        if not seat.labelled:
+            return several.made()
+        numbers = range(first, first + len(sizes))
+        ids = [f"{several.start}{number}" for number in numbers]
+        names = [seat.names_of(number, arms) for number in numbers]
+        return [Made(ids[i], names[i], several.t + i) for i in range(len(sizes))]
+
+    def _several(self, seat: Seat, first: int, arms: IntArray, sizes: IntArray) -> Several:
+        start = f"{self.openings.tag}-{seat.serial}-"
+        return Several(start, first, seat.policy.t - len(sizes) + 1, arms, sizes)
+
+    def most_at_once(self, name: str) -> int:
+        """How many decisions `select_several` makes at most; 0 if that is not for this policy, or it is unknown."""
+        seat = self.seats.get(name)
+        if seat is None or not seat.plain:
+            return 0
+        return min(self.limits.decisions_per_request, seat.spec.max_pending)
+
+    def select_several(self, at: int, name: str, n: int) -> tuple[Selected, Several]:
+        """`select` of n decisions, 1 .. `most_at_once`, among all arms; one event for all of them."""
+        at = self.now(at)
+        seat = self.seat(name)
+        seat.tick(at)
+        first, arms, sizes = self._select(at, seat, None, None, n, None)
+        event = Selected(at, name, first, pack_arms(arms), sizes.tolist() if n > 1 else [])
+        return event, self._several(seat, first, arms, sizes)
 
     def _select_one(self, at: int, seat: Seat) -> tuple[Selected, list[Made]]:
         """`select` as it is asked most often: one decision among all arms, by number."""
         seat.tick(at)
-        number, made = seat.decide(None, None, 1, at)
+        number, arms = seat.decide_one(at)
         self._advance(at)
-        arms = made[0]
         decision = f"{self.openings.tag}-{seat.serial}-{number}"
         event = Selected(at, seat.name, number, arms.astype("<i4").tobytes())
         return event, [Made(decision, arms.tolist(), seat.policy.t)]
 
     def _select(
         self, at: int, seat: Seat, exclude: Any, among: Any, count: int, key: str | None
-    ) -> tuple[int, list[IntArray]]:
+    ) -> tuple[int, IntArray, IntArray]:
         try:
-            first, made = seat.decide(exclude, among, count, at)
+            made = seat.decide(exclude, among, count, at)
         except (ArmError, ParameterError) as error:
             raise bad("among" if among is not None else "exclude", None, str(error)) from None
         if key is not None:
             digest = digest_of("select", exclude, among, count)
-            seat.keys.add(key, Known(at, digest, first, count, seat.policy.t - count + 1))
+            seat.keys.add(key, Known(at, digest, made[0], count, seat.policy.t - count + 1))
         self._advance(at)
-        return first, made
+        return made
 
     def _again(self, seat: Seat, known: Known) -> list[Made]:
         """The answer that a request got when it came first."""
@@ -319,53 +342,11 @@ class Host:
 
     def apply(self, event: AnyEvent) -> None:
         """Do what an event of the log says; a `ReplayError` if it does not lead where it led before."""
-        try:
-            self._apply(event)
-        except Refusal as error:
-            raise ReplayError(
-                f"event {self.position + 1} of the log ({type(event).__name__}) is refused now: {error.message}"
-            ) from None
+        apply_all(self, [event])
 
-    def _apply(self, event: AnyEvent) -> None:
-        at = event.at
-        if type(event) is Selected:
-            seat = self.seat(event.policy)
-            seat.tick(at)
-            n = len(event.sizes) or 1
-            first, made = self._select(at, seat, event.exclude, event.among, n, event.key)
-            answered = pack_arms(made[0] if n == 1 else np.concatenate(made))
-            if answered != event.arms or first != event.first:
-                raise ReplayError(
-                    f"event {self.position} of the log: policy {event.policy!r} chose other arms than when the log was "
-                    "written. The log is from another version of semibandit, or damaged"
-                )
-        elif type(event) is Rewarded:
-            seat = self.seat(event.policy)
-            seat.tick(at)
-            if not seat.ledger.oldest <= event.number < seat.ledger.next:
-                raise ReplayError(f"event {self.position + 1}: decision {event.number} is not kept")
-            places = np.frombuffer(event.places, dtype="<u4").tolist() if event.places else None
-            self._reward(at, seat, event.number, places, unpack_numbers(event.rewards))
-        elif type(event) is Updated:
-            seat = self.seat(event.policy)
-            seat.tick(at)
-            self._update(at, seat, event.key, event.arms, unpack_numbers(event.rewards))
-        elif type(event) is Deleted:
-            self._arms(at, self.seat(event.policy), event.arms, None)
-        elif type(event) is Inserted:
-            self._arms(at, self.seat(event.policy), event.arms, event.attributes)
-        elif type(event) is Opened:
-            if event.version > VERSION:
-                raise ReplayError(
-                    f"the log has events of version {event.version}: this semibandit is too old"
-                )
-            self.open(at, event.tag)
-        elif type(event) is Created:
-            spec = msgspec.msgpack.decode(event.spec, type=PolicySpec)
-            self._seat_in(make_seat(event.policy, self.serial, spec, build(spec)))
-            self._advance(at)
-        elif type(event) is Removed:
-            self.remove(at, event.policy)
+    def apply_all(self, events: list[AnyEvent]) -> None:
+        """`apply` for events that follow each other, in less time than one by one."""
+        apply_all(self, events)
 
     # -- files -------------------------------------------------------------------------------------------
 

@@ -33,18 +33,21 @@ class LabelledSeat(Seat):
         #: The labels of kept decisions, by number.
         self._labels: dict[int, list[Any]] = {}
 
-    def _let_go(self) -> None:
-        self._labels.pop(self.ledger.oldest, None)
-        super()._let_go()
+    def _let_go(self, n: int) -> None:
+        for number in range(self.ledger.oldest, self.ledger.oldest + n):
+            self._labels.pop(number, None)
+        super()._let_go(n)
 
     def decide(
         self, exclude: list[Any] | None, among: list[Any] | None, count: int, at: int
-    ) -> tuple[int, list[IntArray]]:
-        first, made = super().decide(exclude, among, count, at)
-        for number, arms in enumerate(made, first):
+    ) -> tuple[int, IntArray, IntArray]:
+        first, arms, sizes = super().decide(exclude, among, count, at)
+        end = 0
+        for number, size in enumerate(sizes.tolist(), first):
             if number >= self.ledger.oldest:
-                self._labels[number] = self.catalog._arms.labels(arms)
-        return first, made
+                self._labels[number] = self.catalog._arms.labels(arms[end : end + size])
+            end += size
+        return first, arms, sizes
 
     def _ids(self, arms: list[Any], field: str) -> IntArray:
         labels = as_label(arms)

@@ -8,6 +8,7 @@ there are too many. What that means depends on numbers and times in the log alon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import IntArray
+from semibandit.policies.many import Kept
 
 # What is known of one arm of a decision.
 COUNTED, WAITS, GONE, DROPPED = 0, 1, 2, 3
@@ -72,11 +74,21 @@ class Ledger:
 
     # -- decisions come ----------------------------------------------------------------------------------
 
-    def is_full(self, decisions: int, arms: int) -> bool:
-        """Whether the oldest must leave before so many decisions with so many arms in all come. O(1)."""
-        return self.oldest < self.next and (
-            self.next - self.oldest + decisions > self.most or self.kept_arms + arms > self.most_arms
-        )
+    def surplus(self, decisions: int, arms: int) -> int:
+        """How many of the oldest must leave before so many decisions with so many arms in all come. O(1) if none."""
+        kept = self.next - self.oldest
+        more = self.kept_arms + arms - self.most_arms
+        if more <= 0 and kept + decisions <= self.most:
+            return 0
+        n = min(max(0, kept + decisions - self.most), kept)
+        if more > 0:
+            size = 0
+            for number in range(self.oldest, self.next):
+                if number - self.oldest >= n and size >= more:
+                    break
+                size += self._size[number & self._mask]
+                n = max(n, number + 1 - self.oldest)
+        return n
 
     def add(self, arms: IntArray, at: int) -> int:
         """The number of a new decision; all its arms wait. O(D)."""
@@ -96,6 +108,29 @@ class Ledger:
         if size:
             self.pending += 1
         return number
+
+    def add_many(self, arms: IntArray, sizes: IntArray, at: Any) -> int:
+        """`add` of several decisions, made at `at` (one time, or one each): the number of the first. O(arms)."""
+        first, n, total = self.next, len(sizes), len(arms)
+        while first + n - self.oldest > self._mask + 1:
+            self._widen(2 * (self._mask + 1))
+        start = self._room(total)
+        ends = np.cumsum(sizes)
+        columns, slot = self._columns, first & self._mask
+        # Mostly one piece of the ring, which takes a third of the time.
+        where: Any = slice(slot, slot + n)
+        if slot + n > self._mask + 1:
+            where = np.arange(first, first + n) & self._mask
+        columns["start"][where] = ends + (start - sizes)
+        columns["size"][where] = columns["left"][where] = sizes
+        columns["at"][where] = at
+        self._arms[start : start + total] = arms
+        self._marks[start : start + total] = WAITS
+        self._head = start + total
+        self.next = first + n
+        self.kept_arms += total
+        self.pending += int(np.count_nonzero(sizes))
+        return first
 
     def _widen(self, slots: int) -> None:
         """More places for decisions. O(decisions kept)."""
@@ -123,11 +158,14 @@ class Ledger:
         self._rebuild(max(2 * total, self.kept_arms + 2 * size))
         return self._head
 
-    def _places(self) -> tuple[IntArray, IntArray]:
-        """The sizes of all decisions that are kept, and where each of their arms stands. O(arms kept)."""
-        numbers = np.arange(self.oldest, self.next) & self._mask
-        size = self._columns["size"][numbers]
-        shift = self._columns["start"][numbers] - (np.cumsum(size) - size)
+    def _places(self, n: int | None = None) -> tuple[IntArray, IntArray]:
+        """The sizes of the n oldest decisions (None: of all), and where each of their arms stands. O(these arms)."""
+        end = self.next if n is None else self.oldest + n
+        return self._places_of(np.arange(self.oldest, end) & self._mask)
+
+    def _places_of(self, slots: IntArray) -> tuple[IntArray, IntArray]:
+        size = self._columns["size"][slots]
+        shift = self._columns["start"][slots] - (np.cumsum(size) - size)
         return size, np.repeat(shift, size) + np.arange(int(size.sum()))
 
     def _rebuild(self, total: int) -> None:
@@ -142,10 +180,25 @@ class Ledger:
 
     # -- decisions leave ---------------------------------------------------------------------------------
 
-    def is_due(self, now: int) -> bool:
-        """Whether the oldest decision is past its time to live. O(1)."""
+    def due(self, now: int) -> int:
+        """How many of the oldest decisions are past their time to live. O(1) if none is."""
         oldest = self.oldest
-        return self.ttl is not None and oldest < self.next and self._at[oldest & self._mask] + self.ttl <= now
+        if self.ttl is None or oldest == self.next or self._at[oldest & self._mask] + self.ttl > now:
+            return 0
+        number, at = oldest + 1, now - self.ttl
+        while number < self.next and self._at[number & self._mask] <= at:
+            number += 1
+        return number - oldest
+
+    def safe_until(self, now: int) -> float:
+        """When the first decision will be past its time to live, of those that are kept or come from now on. O(1)."""
+        if self.ttl is None:
+            return math.inf
+        return (now if self.oldest == self.next else self._at[self.oldest & self._mask]) + self.ttl
+
+    def room(self, one_for_one: bool) -> int:
+        """How many decisions may come before any leaves; or, `one_for_one`, before the rings must be widened. O(1)."""
+        return (self._mask + 1 if one_for_one else self.most) - (self.next - self.oldest)
 
     def is_late(self, number: int, now: int) -> bool:
         """Whether a kept decision is past its time to live. O(1)."""
@@ -155,18 +208,22 @@ class Ledger:
         """When a kept decision was made. O(1)."""
         return self._at[number & self._mask]
 
-    def drop_oldest(self) -> tuple[int, IntArray]:
-        """The oldest decision leaves: its number and those of its arms that waited. O(D)."""
-        number = self.oldest
-        slot = number & self._mask
-        waited = self.waiting_of(number)
-        self.oldest += 1
-        self.kept_arms -= self._size[slot]
-        if self._left[slot]:
-            self.pending -= 1
+    def drop(self, n: int) -> tuple[int, IntArray]:
+        """The n oldest decisions leave: how many of them waited, and the arms that did, in order. O(their arms)."""
+        slot = self.oldest & self._mask
+        if n == 1:  # most often, and quicker by hand
+            pending, lost, size = int(self._left[slot] > 0), self.waiting_of(self.oldest), self._size[slot]
+        else:
+            sizes, places = self._places(n)
+            slots = np.arange(self.oldest, self.oldest + n) & self._mask
+            pending, size = int(np.count_nonzero(self._columns["left"][slots])), int(sizes.sum())
+            lost = self._arms[places[self._marks[places] == WAITS]]
+        self.kept_arms -= size
+        self.pending -= pending
+        self.oldest += n
         if self.oldest == self.next:
             self._head = 0
-        return number, waited
+        return pending, lost
 
     # -- what one decision waits for ---------------------------------------------------------------------
 
@@ -220,6 +277,19 @@ class Ledger:
         self._left[slot] = left
         if before and not left:
             self.pending -= 1
+
+    def settle_many(self, numbers: IntArray) -> None:
+        """`settle` of all places of each of these kept decisions. O(their arms)."""
+        slots = numbers & self._mask
+        left = self._columns["left"]
+        self.pending -= int(np.count_nonzero(left[slots]))
+        left[slots] = 0
+        self._marks[self._places_of(slots)[1]] = COUNTED
+
+    def kept(self) -> Kept:
+        """Where the arms of the decisions that are kept stand; true until the next one comes or leaves. O(1)."""
+        columns = self._columns
+        return Kept(self.next, self._mask, self._arms, columns["start"], columns["size"])
 
     def withdraw(self, gone: IntArray) -> IntArray:
         """These arms are to be something new: no decision waits for them any more. O(arms kept).

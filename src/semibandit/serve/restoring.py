@@ -8,12 +8,15 @@ from typing import Any
 
 import msgspec
 
-from semibandit.serve.events import decode_group
+from semibandit.serve.events import AnyEvent, decode_group
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
 from semibandit.serve.refusals import ReplayError
 from semibandit.serve.snapshots import Shelf, newest_whole
 from semibandit.serve.store import Store, StoreError
+
+#: Events that are applied together: groups are often small.
+_AT_ONCE = 4000
 
 
 class Started(msgspec.Struct):
@@ -46,11 +49,15 @@ def load(store: Store, shelf: Shelf, limits: Limits, tell: Callable[..., Any]) -
 def replay(store: Store, host: Host) -> int:
     """Feed the rest of the log to `host`; how many events."""
     start = host.position
+    waiting: list[AnyEvent] = []
     for group in store.read(start):
         try:
             events = decode_group(group.payload)
         except msgspec.MsgspecError as error:
             raise ReplayError(f"events {group.first} ff. of the log cannot be read: {error}") from None
-        for event in events[max(0, start - group.first + 1) :]:
-            host.apply(event)
+        waiting += events[max(0, start - group.first + 1) :]
+        if len(waiting) >= _AT_ONCE:
+            host.apply_all(waiting)
+            waiting = []
+    host.apply_all(waiting)
     return host.position - start

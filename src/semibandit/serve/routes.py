@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from semibandit.errors import FileError
 from semibandit.serve.answers import about_policy, list_arms, statistics
-from semibandit.serve.app import Door, decode, durable, encode, problem
+from semibandit.serve.app import Door, decode, durable, encode
 from semibandit.serve.metrics import CONTENT_TYPE_LATEST, Metrics
 from semibandit.serve.openapi import openapi
 from semibandit.serve.page import PAGES
@@ -31,6 +31,7 @@ from semibandit.serve.wire import (
     PolicyList,
     PolicySpec,
     SnapshotAnswer,
+    problem,
 )
 
 _CREATE, _ARMS = Codec(CreateRequest), Codec(ArmsRequest)

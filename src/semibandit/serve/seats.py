@@ -24,6 +24,8 @@ from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.values import places_of
 from semibandit.serve.wire import PolicySpec
 
+_NOTHING: dict[str, Any] = {}
+
 
 class Seat:
     """A policy over arms 0 .. K - 1, its ledger and its idempotency keys. `serial`: which of all ever made it is."""
@@ -33,9 +35,9 @@ class Seat:
     def __init__(self, name: str, serial: int, spec: PolicySpec, policy: Any) -> None:
         self.name, self.serial, self.spec = name, serial, spec
         self._policy: Policy = policy
-        # Policies that draw at random take no notice of plays that wait.
+        #: Whether plays that wait are anything to the policy: those that draw at random take no notice of them.
         inner = getattr(policy, "inner", policy)
-        self._heeds_waiting = type(inner)._wait is not Policy._wait
+        self.heeds_waiting = type(inner)._wait is not Policy._wait
         ttl = spec.ttl_microseconds()
         self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms(), policy.matroid.rank)
         self.keys = Keys(ttl, spec.max_keys)
@@ -58,39 +60,90 @@ class Seat:
 
     def tick(self, now: int) -> None:
         """What is past its time leaves. O(1) if nothing is."""
-        while self.ledger.is_due(now):
-            self._let_go()
+        due = self.ledger.due(now)
+        if due:
+            self._let_go(due)
         if self.keys:
             self.keys.expire(now)
 
-    def _let_go(self) -> None:
-        _, waited = self.ledger.drop_oldest()
-        if waited.size:
-            self.expired += 1
-            if self._heeds_waiting:
-                self._policy._wait(waited, -1)
+    def _let_go(self, n: int) -> None:
+        """The n oldest decisions leave. Their plays no longer wait, all at once: weights depend on how many do."""
+        pending, waited = self.ledger.drop(n)
+        self.expired += pending
+        if waited.size and self.heeds_waiting:
+            self._policy._wait(waited, -1)
 
     def decide(
         self, exclude: list[Any] | None, among: list[Any] | None, count: int, at: int
-    ) -> tuple[int, list[IntArray]]:
-        """`count` new decisions: the number of the first, and the arms of each."""
+    ) -> tuple[int, IntArray, IntArray]:
+        """`count` new decisions: the number of the first, the arms of all, and how many each has."""
+        policy = self._policy
+        asked = {} if exclude is None and among is None else self._asked(exclude, among)
+        first, arms = self._decide(asked, count, at)
+        if count == 1:
+            return first, arms, np.array([len(arms)], dtype=np.int64)
+        if not asked:
+            rest, sizes = policy._select_many(count - 1)
+        else:
+            made = []
+            for _ in range(count - 1):
+                made.append(policy.select(**asked))
+                if self.heeds_waiting:
+                    policy._wait(made[-1], 1)
+            rest, sizes = np.concatenate(made), np.array([len(one) for one in made], dtype=np.int64)
+        self.ledger.add_many(rest, sizes, at)
+        return first, np.concatenate((arms, rest)), np.concatenate(([len(arms)], sizes))
+
+    def _decide(self, asked: dict[str, Any], count: int, at: int) -> tuple[int, IntArray]:
+        """The first of `count` decisions, and room for all of them: its number, and its arms."""
         policy, ledger = self._policy, self.ledger
-        select, add, heeds = policy.select, ledger.add, self._heeds_waiting
-        asked = None if exclude is None and among is None else self._asked(exclude, among)
-        arms = select() if asked is None else select(**asked)
+        arms = policy.select(**asked) if asked else policy.select()
         # Not before: a policy that refuses has changed nothing, and neither have we.
-        while ledger.is_full(count, count * policy.matroid.rank):
-            self.evicted += 1
-            self._let_go()
-        first, made = ledger.next, [arms]
-        while True:
-            add(arms, at)
-            if heeds:
-                policy._wait(arms, 1)
-            if len(made) == count:
-                return first, made
-            arms = select() if asked is None else select(**asked)
-            made.append(arms)
+        surplus = ledger.surplus(count, count * policy.matroid.rank)
+        if surplus:
+            self.evicted += surplus
+            self._let_go(surplus)
+        first = ledger.add(arms, at)
+        if self.heeds_waiting:
+            policy._wait(arms, 1)
+        return first, arms
+
+    def decide_one(self, at: int) -> tuple[int, IntArray]:
+        """A decision among all arms, by number: its own number, and its arms."""
+        return self._decide(_NOTHING, 1, at)
+
+    def replays(self) -> int:
+        """How many decisions `replay` can make now at most; 0 where all must be done one by one. O(1)."""
+        rank, ledger = self._policy.matroid.rank, self.ledger
+        if self.labelled or rank * ledger.most > ledger.most_arms or not self._policy._can_replay():
+            return 0
+        # While plays that wait count, a decision that leaves makes another one of the next.
+        return ledger.room(one_for_one=not self.heeds_waiting)
+
+    def replay(
+        self, asked: IntArray, counts: IntArray, rewards: FloatArray, at: IntArray
+    ) -> tuple[int, int, IntArray, IntArray]:
+        """Decisions among all arms (-1 in `asked`) and whole rewards of kept ones (their number), as one by one.
+
+        `at`: when each decision was made. Nothing may be past its time meanwhile. Returns how many of `asked` were
+        done, perhaps none, and the first number, the arms and the sizes of the decisions.
+        """
+        policy, ledger = self._policy, self.ledger
+        done, arms, sizes = policy._replay_many(asked, counts, rewards, ledger.kept())
+        first = ledger.add_many(arms, sizes, at[: len(sizes)]) if len(sizes) else ledger.next
+        told = asked[:done] >= 0
+        ledger.settle_many(asked[:done][told])
+        end = 0
+        values = rewards[: int(counts[:done][told].sum())].tolist()
+        for n in counts[:done][told].tolist():
+            self.total += sum(values[end : end + n])
+            end += n
+        self.rewards += end
+        surplus = ledger.surplus(0, 0)
+        if surplus:
+            self.evicted += surplus
+            self._let_go(surplus)
+        return done, first, arms, sizes
 
     def _asked(self, exclude: list[Any] | None, among: list[Any] | None) -> dict[str, Any]:
         asked = {}
@@ -158,7 +211,7 @@ class Seat:
         n = len(arms)
         if n:
             policy.update(arms, rewards)
-            if self._heeds_waiting:
+            if self.heeds_waiting:
                 policy._wait(arms, -1)
             self._count(rewards)
         ledger.settle(number, places)

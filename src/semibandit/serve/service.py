@@ -31,6 +31,7 @@ from semibandit.serve.pulse import Histogram, Latencies, PolicySample, Pulse, Sa
 from semibandit.serve.refusals import Refusal
 from semibandit.serve.restoring import Started, load
 from semibandit.serve.seats import Seat
+from semibandit.serve.several import Several
 from semibandit.serve.snapshots import FolderShelf, Shelf
 from semibandit.serve.standby import Follower
 from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
@@ -247,6 +248,12 @@ class Service:
     ) -> tuple[Event | None, list[Made]]:
         """`Host.select`; the event is the caller's to log."""
         return self._do(self.host.select, name, exclude, among, count, key)
+
+    def decide_several(self, name: str, n: int) -> tuple[Event, Several] | None:
+        """`Host.select_several`, None where decisions must be made one by one; the event is the caller's to log."""
+        if not 1 <= n <= self.ready().most_at_once(name):
+            return None
+        return self._do(self.host.select_several, name, n)
 
     def learn(
         self, name: str, decision: str, arms: list[Any] | None, rewards: list[Any]

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from semibandit.serve.refusals import Refusal
+
 Arms = Annotated[list[Any], Meta(description="Arm numbers, or labels where the policy has them.")]
 Key = Annotated[str, Meta(min_length=1, max_length=200, description="Idempotency key of the client's own.")]
 Count = Annotated[int, Meta(ge=1, description="Make so many decisions at once.")]
@@ -188,6 +190,22 @@ class Health(Struct, omit_defaults=True):
 
     ok: bool
     reason: str | None = None
+
+
+def problem(error: Refusal, request_id: str | None) -> Problem:
+    """A refusal as clients see it."""
+    value = error.value
+    if isinstance(value, float) and value != value:
+        value = "NaN"
+    elif not isinstance(value, (int, float, bool, type(None))):
+        value = short(value)
+    return Problem(error.status, error.code, error.message[:1000], error.field, value, request_id)
+
+
+def short(value: Any) -> Any:
+    """A value as messages show it."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 200 else text[:200] + "..."
 
 
 JSON, MSGPACK = "application/json", "application/msgpack"

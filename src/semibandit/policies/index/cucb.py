@@ -225,6 +225,12 @@ class CUCB(ClockPolicy):
         else:
             wait_in_index(self, arms, change)
 
+    def _at_once(self) -> IntArray | None:
+        return super()._at_once() if self._index is None else None
+
+    def _learns_at_once(self) -> IntArray | None:
+        return super()._learns_at_once() if self._index is None else None
+
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
         if self._index is not None:

@@ -16,6 +16,7 @@ from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
+from semibandit.policies.many import ALL_PLACED, HEEDLESS
 from semibandit.policies.prior import as_prior
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import NoEngine, hand_on
@@ -248,6 +249,12 @@ class CTS(Randomness, CountingPolicy):
                 self._put_back(ids)
         self._t += 1
         return arms
+
+    def _at_once(self) -> IntArray | None:
+        return None if self._whole is None else HEEDLESS
+
+    def _learns_at_once(self) -> IntArray | None:
+        return ALL_PLACED if self._groups is None else self._meta
 
     def _plain(self, t: int) -> IntArray:
         """A round of the plain sampler where the engine runs in Python."""
