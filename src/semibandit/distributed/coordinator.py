@@ -107,14 +107,14 @@ class Coordinator(Policy):
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+        self._crew.catch_up()  # before anything is told: a call that fails changes nothing
         for i, at in self._split.parted(arms):
             self._crew.tell(i, ("update", arms[at], rewards[at]), len(at))
-        self._crew.catch_up()
 
     def _tell(self, deed: str, arms: IntArray, *more: Any) -> None:
+        self._crew.catch_up()
         for i, at in self._split.parted(arms):
             self._crew.tell(i, (deed, arms[at], *more), len(at))
-        self._crew.catch_up()
 
     # -- decisions ---------------------------------------------------------------------------------------
 
@@ -146,7 +146,10 @@ class Coordinator(Policy):
         return Account(*self._known_of(arms)[1:])
 
     def _wait(self, arms: IntArray, change: int) -> None:
-        self._tell("wait", arms, change)
+        # Without waiting for shards that are behind, which could fail half way through a call: the feedback that this
+        # is part of, or the next round, waits for them.
+        for i, at in self._split.parted(arms):
+            self._crew.tell(i, ("wait", arms[at], change), len(at))
 
     def _wait_again(self, arms: IntArray) -> None:
         """Shards know of the decisions that waited when their snapshots were made."""
