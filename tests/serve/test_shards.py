@@ -139,7 +139,7 @@ def test_settings_and_the_command_line(tmp_path):
     from semibandit.serve.settings import read_settings
 
     file = tmp_path / "service.toml"
-    table = '[policies.x]\nshards = 8\nmatroid = { arms = 600, rank = 4 }\n'
+    table = "[policies.x]\nshards = 8\nmatroid = { arms = 600, rank = 4 }\n"
     file.write_text(table + 'on = "10.0.0.7:6379"\n')
     assert read_settings(file).policies["x"].on == "10.0.0.7:6379"
     file.write_text(table + 'on = "here"\n')
@@ -174,7 +174,7 @@ def test_a_fork_writes_without_talking_to_shards(tmp_path):
             policy.update(arms, rng.random(len(arms)))
         policy.delete([int(arms[0])])
 
-    for part in range(3):
+    for _ in range(3):
         spell(13)
         pid = os.fork()
         if pid == 0:

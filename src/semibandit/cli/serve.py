@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 @click.option("--name", default="default", show_default=True, help="What the policy is called in addresses.")
 @click.option("--shards", type=click.IntRange(1), help="Spread the arms over so many shards.")
 @click.option(
-    "--on", metavar="WHERE", default="local", show_default=True, help="Where shards live: local, ray, ray://host:port."
+    "--on",
+    metavar="WHERE",
+    default="local",
+    show_default=True,
+    help="Where shards live: local, ray, ray://host:port.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--ttl", type=click.FloatRange(0, min_open=True), help="Seconds to wait for rewards.  [3600]")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from semibandit.distributed.featured_shard import make_shard
 from semibandit.distributed.here import LATE, LOST, Message
 from semibandit.distributed.packing import pack, unpack
 from semibandit.distributed.shard import Shard, Snapshot, Spec
@@ -75,7 +76,7 @@ class _Actor:
                 raise ShardError(
                     f"the cluster has semibandit {__version__}, this process {version}: install one version everywhere"
                 )
-            self._shard = Shard(spec, snapshot)
+            self._shard = make_shard(spec, snapshot)
         except Exception as error:
             self._shard = error
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from semibandit.distributed.featured_shard import make_shard
 from semibandit.distributed.here import LATE, LOST, Transport
 from semibandit.distributed.ledger import Ledger
 from semibandit.distributed.shard import Deed, Question, Shard, Snapshot, Spec, placed
@@ -96,9 +97,12 @@ class Crew:
         """Something for a shard to do, that names so many arms; it hears of it with the next question. O(1)."""
         self._ledgers[shard].add(deed, rows)
 
-    def catch_up(self) -> None:
-        """Wait for shards that were left too far behind, so that nothing grows without end."""
-        late = {i: ("nothing",) for i, ledger in self._ledgers.items() if ledger.behind > BEHIND}
+    def catch_up(self, coming: int) -> None:
+        """Wait for shards that would be too far behind with deeds that name so many arms more.
+
+        Before these are told, so that a call that fails changes nothing.
+        """
+        late = {i: ("nothing",) for i, one in self._ledgers.items() if 0 < one.behind > BEHIND - coming}
         if late:
             self.ask(late)
 
@@ -187,7 +191,7 @@ class Crew:
     def _made_again(self, shard: int) -> Shard:
         """In this process: what a shard is once it has done all it was told."""
         ledger = self._ledgers[shard]
-        made = Shard(self._made_of(shard), ledger.snapshot)
+        made = make_shard(self._made_of(shard), ledger.snapshot)
         made.handle(*ledger.since(), ("nothing",))
         return made
 

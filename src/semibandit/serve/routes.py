@@ -98,7 +98,9 @@ class Routes:
         fields = {name: getattr(told, name) for name in PolicySpec.__struct_fields__}
         if told.on not in (LOCAL, RAY):
             # To which machines this one goes is for those to say who run it.
-            raise bad("on", told.on, f"on = {told.on!r}: 'local' or 'ray' in a request; addresses go into the file")
+            raise bad(
+                "on", told.on, f"on = {told.on!r}: 'local' or 'ray' in a request; addresses go into the file"
+            )
         await durable(self.service.create(told.name, PolicySpec(**fields)))
         self.service.tell("created", policy=told.name, id=_door(request).request_id)
         return _answer(request, about_policy(self.service.host.seat(told.name)), 201)

@@ -24,6 +24,7 @@ from semibandit.policies.linear.rounds import (
     FEATURES,
     GIVEN,
     N_LAST,
+    TOLD,
     TRIES,
     ResolvedRounds,
     ScannedRounds,
@@ -50,6 +51,8 @@ class LinearPolicy(Knowing):
     unbounded = True
     #: Whether a theta is drawn each round, and how many standard deviations the interval of `Decision.ranked` has.
     draws: ClassVar[bool] = False
+    # Whether the posterior is somebody else's, who puts theta and the roots here before each round (`distributed`).
+    _told = False
 
     def __init__(
         self,
@@ -134,7 +137,7 @@ class LinearPolicy(Knowing):
         weighing = Weighing(
             noise=self.noise,
             width=self._width,
-            draws=int(self.draws),
+            draws=TOLD if self._told else int(self.draws),
             features=self._features,
             posterior=self._posterior,
             near=self._near,
