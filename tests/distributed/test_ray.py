@@ -19,11 +19,13 @@ from click.testing import CliRunner
 import semibandit as sb
 from semibandit.cli.main import main
 from semibandit.distributed import Sharded
+from semibandit.distributed.kinds import KINDS
 from semibandit.errors import MatroidError, ParameterError, ShardError
 from semibandit.experiments import parse_experiment, run_experiment
 from semibandit.experiments.store import Store
 from semibandit.testing import check_policy
-from support.sharded import Case, Life
+from support.random_matroids import RANDOM
+from support.sharded import Case, FeaturedCase, Life
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'semibandit[ray]'")
 
@@ -50,8 +52,8 @@ class Machines:
         self.others.append(self.cluster.add_node(**NODE))
 
     def die(self) -> None:
-        """A node dies."""
-        self.cluster.remove_node(self.others.pop(0))
+        """A node dies at once: raylet and workers are killed, and nobody is told."""
+        self.cluster.remove_node(self.others.pop(0), allow_graceful=False)
 
     def transport(self) -> Pooled:
         return Pooled(self)
@@ -90,8 +92,8 @@ def process_of(actor: Any) -> int:
     return ray.get(actor.__ray_call__.remote(lambda self: os.getpid()))
 
 
-def lockstep(machines: Machines, seed: int, rounds: int, fault: Any = None) -> Life:
-    case = Case(seed)
+def lockstep(machines: Machines, seed: int, rounds: int, fault: Any = None, kind: type[Case] = Case) -> Life:
+    case = kind(seed)
     many = Sharded(case.matroid, on=machines.transport(), **case.arguments())
     life = Life(case, case.one(), many)
     life.live(rounds, lambda t: fault(many) if fault is not None and t == rounds // 2 else None)
@@ -103,10 +105,10 @@ def kill_a_shard(policy: Sharded) -> None:
     os.kill(process_of(actors[len(actors) - 1]), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("first", [0, 7, 14])
-def test_actors_decide_what_one_process_decides(machines: Machines, first: int) -> None:
-    for seed in range(first, first + 7):
-        lockstep(machines, seed, rounds=6)
+@pytest.mark.parametrize("kind", [Case, FeaturedCase])
+def test_actors_decide_what_one_process_decides(machines: Machines, kind: type[Case]) -> None:
+    for seed in range(7, 14):
+        lockstep(machines, seed, rounds=6, kind=kind)
 
 
 def test_a_shard_that_is_killed_changes_nothing(machines: Machines) -> None:
@@ -307,7 +309,7 @@ def test_an_error_in_a_cell_says_which_one(machines: Machines, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["cucb", "kl-osm", "cts"])
+@pytest.mark.parametrize("policy", KINDS)
 def test_keeps_the_contract_on_a_cluster(machines: Machines, policy: str) -> None:
     matroid = sb.Partition(np.arange(12) % 4)
     check_policy(lambda: Sharded(matroid, policy=policy, shards=2, on="ray", timeout=PATIENCE), rounds=20)
@@ -315,8 +317,12 @@ def test_keeps_the_contract_on_a_cluster(machines: Machines, policy: str) -> Non
 
 @pytest.mark.slow
 def test_actors_decide_what_one_process_decides_in_many_instances(machines: Machines) -> None:
-    """300 instances of all classes, 1 to 5 shards; a node dies in the middle of 20 of them, a shard in 20 more."""
-    nodes = shards = 0
+    """300 instances of all classes, 1 to 5 shards, a third of them with features.
+
+    A node dies in the middle of 20 of them, a shard in 20 more.
+    """
+    nodes = shards = revived = 0
+    known = set()
     for seed in range(300):
         fault = None
         if seed % 15 == 14:
@@ -325,8 +331,14 @@ def test_actors_decide_what_one_process_decides_in_many_instances(machines: Mach
         elif seed % 10 == 9:
             fault = kill_a_shard
             shards += 1
-        lockstep(machines, seed, rounds=12, fault=fault)
-    assert nodes == 20 and shards == 20
+        life = lockstep(machines, seed, 12, fault, FeaturedCase if seed // 21 % 3 == 1 else Case)
+        revived += life.many.describe()["revived"]
+        known.add((life.case.kind, life.case.policy))
+    print(
+        f"300 instances: {nodes} nodes and {shards} shards died, {revived} shards made anew, {len(known)} classes"
+    )
+    assert nodes == 20 and shards == 20 and revived >= 30
+    assert known == {(kind, policy) for kind in RANDOM for policy in KINDS}
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 
 from semibandit.distributed.here import LATE, LOST, Here, Message
 from semibandit.matroids import Matroid
-from semibandit.policies.catalogue import build_policy
+from semibandit.policies.catalogue import POLICIES, build_policy
 from support.random_matroids import RANDOM
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -45,6 +45,10 @@ class Case:
         if self.options.get("prior") == "each":
             self.options["prior"] = (rng.uniform(0.1, 0.9, n), rng.uniform(0.5, 4.0, n))
         self.shards = min(n, 1 + seed % 5)
+        self._choose(rng, n)
+
+    def _choose(self, rng: Any, n: int) -> None:
+        """What else there is to choose."""
 
     def one(self) -> Any:
         """The policy in one process."""
@@ -57,6 +61,31 @@ class Case:
 
     def __repr__(self) -> str:
         return f"{self.seed}: {self.matroid!r}, {self.policy}, {self.options}, {self.shards} shards"
+
+
+class FeaturedCase(Case):
+    """A random instance of a policy with features: fixed, one per arm, or with each call; in half of them with ties."""
+
+    def _choose(self, rng: Any, n: int) -> None:
+        self.policy = ("comb-lin-ts", "comb-lin-ucb")[self.seed // 7 % 2]
+        self.size = int(rng.integers(1, 6))
+        self.whole = bool(rng.random() < 0.5)
+        self.options = {"prior_scale": float(rng.choice([0.5, 1.0, 3.0]))}
+        if self.policy == "comb-lin-ucb":
+            self.options["width"] = float(rng.choice([0.2, 1.0, 4.0]))
+        self.kind_of_features = str(rng.choice(["fixed", "fixed", "one", "call"]))
+        if self.kind_of_features == "fixed":
+            self.options["features"] = self.rows(rng, n)
+        elif self.kind_of_features == "call":
+            self.options["dimension"] = self.size
+
+    def one(self) -> Any:
+        return POLICIES[self.policy].factory(self.matroid, seed=self.seed, **self.options)
+
+    def rows(self, rng: Any, n: int) -> Any:
+        """Features of n arms."""
+        shape = (n, self.size)
+        return rng.integers(-1, 2, shape).astype(float) if self.whole else rng.normal(size=shape)
 
 
 class Life:
@@ -94,6 +123,7 @@ class Life:
             wish["among"] = rng.permutation(n)[: max(1, n // 2)]
         if 0.3 < way < 0.4:
             wish["weights"] = rng.integers(0, 4, len(wish.get("among", range(n)))) / 4.0
+        self._show(wish)
         if rng.random() < 0.3:
             decisions = self._both("decide", **wish)
             a, b = decisions
@@ -104,13 +134,28 @@ class Life:
             arms = (a.arms, b.arms)
         else:
             arms = self._both("select", **wish)
-            self.late.append((arms[0], rng.integers(0, 3, len(arms[0])) / 2.0))
+            self.late.append((arms[0], rng.integers(0, 3, len(arms[0])) / 2.0, self._rows(wish, arms[0])))
         assert np.array_equal(*arms), (self.case, t, wish, arms)
+
+    def _show(self, wish: dict[str, Any]) -> None:
+        """Let a round have features, if they come with each call."""
+        if getattr(self.case, "kind_of_features", "") == "call":
+            case: Any = self.case
+            wish["features"] = case.rows(self.rng, len(wish.get("among", range(self.n))))
+
+    def _rows(self, wish: dict[str, Any], arms: Any) -> dict[str, Any]:
+        """And what is learnt of it."""
+        if "features" not in wish:
+            return {}
+        known = np.asarray(wish.get("among", np.arange(self.n)))
+        order = np.argsort(known)
+        return {"features": wish["features"][order[np.searchsorted(known, arms, sorter=order)]]}
 
     def _feedback(self) -> None:
         rng = self.rng
         while self.late and rng.random() < 0.6:
-            self._both("update", *self.late.pop(int(rng.integers(len(self.late)))))
+            arms, rewards, rows = self.late.pop(int(rng.integers(len(self.late))))
+            self._both("update", arms, rewards, **rows)
         if self.waiting and rng.random() < 0.4:
             *ids, n = self.waiting.pop(int(rng.integers(len(self.waiting))))
             rewards, dropped = rng.integers(0, 3, n) / 2.0, rng.random() < 0.3

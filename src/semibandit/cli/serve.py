@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     "--policy", metavar="NAME[:OPTION=VALUE,...]", default="cucb", show_default=True, help="As in `run`."
 )
 @click.option("--name", default="default", show_default=True, help="What the policy is called in addresses.")
+@click.option("--shards", type=click.IntRange(1), help="Spread the arms over so many shards.")
+@click.option(
+    "--on",
+    metavar="WHERE",
+    default="local",
+    show_default=True,
+    help="Where shards live: local, ray, ray://host:port.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--ttl", type=click.FloatRange(0, min_open=True), help="Seconds to wait for rewards.  [3600]")
 @click.option("--data", metavar="FOLDER", help="Log and snapshots.  [default: state]")
@@ -94,7 +102,7 @@ def _settings(ctx: click.Context, file: Path | None, given: dict[str, Any]) -> S
 
     if file is not None:
         source = ctx.get_parameter_source
-        for name in ("matroid", "arms", "rank", "policy", "name", "seed", "ttl"):
+        for name in ("matroid", "arms", "rank", "policy", "name", "shards", "on", "seed", "ttl"):
             if source(name) is click.core.ParameterSource.COMMANDLINE:
                 raise ParameterError(f"--{name} does not go with a file: say it in {file}")
         settings = read_settings(file)
@@ -107,6 +115,8 @@ def _settings(ctx: click.Context, file: Path | None, given: dict[str, Any]) -> S
             options=options,
             matroid={"kind": given["matroid"], "arms": given["arms"], "rank": given["rank"]},
             seed=given["seed"],
+            shards=given["shards"],
+            on=given["on"],
         )
         if given["ttl"] is not None:
             spec.ttl = given["ttl"]

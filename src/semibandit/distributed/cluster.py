@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from semibandit.distributed.featured_shard import make_shard
 from semibandit.distributed.here import LATE, LOST, Message
 from semibandit.distributed.packing import pack, unpack
 from semibandit.distributed.shard import Shard, Snapshot, Spec
@@ -46,10 +49,15 @@ def connect(on: str) -> Any:
         raise MissingExtraError(needs("a cluster", "ray")) from None
     if not ray.is_initialized():
         address = (os.environ.get("RAY_ADDRESS") or None) if on == RAY else on
+        before = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # whatever Ray raises: it names no class for this
             raise ShardError(f"no cluster of Ray answers at {address or 'this machine'}: {error}") from None
+        finally:
+            # Ray ends the process at once; whoever stops in order, as the service does, must go on doing so.
+            if before not in (None, signal.SIG_DFL) and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before)
     return ray
 
 
@@ -68,7 +76,7 @@ class _Actor:
                 raise ShardError(
                     f"the cluster has semibandit {__version__}, this process {version}: install one version everywhere"
                 )
-            self._shard = Shard(spec, snapshot)
+            self._shard = make_shard(spec, snapshot)
         except Exception as error:
             self._shard = error
 

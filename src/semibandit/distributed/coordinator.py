@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -56,9 +57,9 @@ class Coordinator(Policy):
     def _play(self, exclude: Any, among: Any, weights: Any, count: int, account: bool) -> list[Merged]:
         """So many rounds; what is known of their arms too, if `account`. A call that fails changes nothing."""
         without, arms, scores = as_wish(self.n_arms, exclude, among, weights)
-        before, t = self._guide.clock, self._t + 1
+        before, t = self._guide.mark(), self._t + 1
         try:
-            clocks = self._guide.clocks(t, count)
+            clocks = self._guide.clocks(t, count, scores is not None)
             how = (self._ground.facts, account)
             if arms is not None:
                 answers = [self._ask_among(t, clocks[0], arms, scores, without, how)]
@@ -67,14 +68,24 @@ class Coordinator(Policy):
             else:
                 answers = self._ask_played(t, clocks, without, how)
         except BaseException:
-            self._guide.set_clock(before)
+            self._guide.go_back(before)
             raise
         self._t += count
+        self._heard(answers)
         return [merge(one, self._ground) for one in answers]
+
+    def _besides(self, shard: int, arms: IntArray | None = None) -> tuple[Any, ...]:
+        """What a shard is told of a round besides, or of these arms of its own."""
+        return ()
+
+    def _heard(self, answers: Sequence[Sequence[Any]]) -> None:
+        """What shards answered in each of some rounds."""
 
     def _ask_played(self, t: int, clocks: tuple[Clock, ...], without: IntArray, how: Any) -> Any:
         apart = {i: without[at] for i, at in self._split.parted(without)}
-        told = {i: ("play", t, clocks, apart.get(i), *how) for i in range(self._split.shards)}
+        told = {
+            i: ("play", t, clocks, apart.get(i), *how, *self._besides(i)) for i in range(self._split.shards)
+        }
         replies = self._crew.ask(told)
         return list(zip(*(replies[i] for i in sorted(replies)), strict=True))
 
@@ -83,17 +94,27 @@ class Coordinator(Policy):
         arms, scores = arms[here], None if scores is None else scores[here]
         parted = self._split.parted(arms)
         told: Any = {
-            i: ("among", t, clock, arms[at], None if scores is None else scores[at], *how) for i, at in parted
+            i: ("among", t, clock, arms[at], own, *how, *self._besides(i, arms[at]))
+            for i, at in parted
+            for own in (None if scores is None else scores[at],)
         }
         for i in range(self._split.shards):
-            told.setdefault(i, ("among", t, clock, NONE, None, *how))
+            told.setdefault(i, ("among", t, clock, NONE, None, *how, *self._besides(i, NONE)))
         replies = self._crew.ask(told)
         return [replies[i] for i in sorted(replies)]
 
     def _ask_weighed(self, t: int, clock: Clock, scores: Any, without: Any, how: Any) -> Any:
         apart = {i: without[at] for i, at in self._split.parted(without)}
         told = {
-            i: ("weigh", t, clock, scores[self._split.ids(i).all()], apart.get(i, NONE), *how)
+            i: (
+                "weigh",
+                t,
+                clock,
+                scores[self._split.ids(i).all()],
+                apart.get(i, NONE),
+                *how,
+                *self._besides(i),
+            )
             for i in range(self._split.shards)
         }
         replies = self._crew.ask(told)
@@ -107,14 +128,14 @@ class Coordinator(Policy):
         code = int(check_feedback(self.n_arms, arms, rewards, low, high))
         if code:
             raise explain(code, arms, rewards, self.n_arms, self.reward_range)
+        self._crew.catch_up(len(arms))
         for i, at in self._split.parted(arms):
             self._crew.tell(i, ("update", arms[at], rewards[at]), len(at))
-        self._crew.catch_up()
 
     def _tell(self, deed: str, arms: IntArray, *more: Any) -> None:
+        self._crew.catch_up(len(arms))
         for i, at in self._split.parted(arms):
             self._crew.tell(i, (deed, arms[at], *more), len(at))
-        self._crew.catch_up()
 
     # -- decisions ---------------------------------------------------------------------------------------
 
@@ -146,7 +167,10 @@ class Coordinator(Policy):
         return Account(*self._known_of(arms)[1:])
 
     def _wait(self, arms: IntArray, change: int) -> None:
-        self._tell("wait", arms, change)
+        # Without waiting for shards that are behind, which could fail half way through a call: the feedback that this
+        # is part of, or the next round, waits for them.
+        for i, at in self._split.parted(arms):
+            self._crew.tell(i, ("wait", arms[at], change), len(at))
 
     def _wait_again(self, arms: IntArray) -> None:
         """Shards know of the decisions that waited when their snapshots were made."""

@@ -8,15 +8,17 @@ passes over what it had done already.
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from semibandit.distributed.featured_shard import make_shard
 from semibandit.distributed.here import LATE, LOST, Transport
 from semibandit.distributed.ledger import Ledger
-from semibandit.distributed.shard import Deed, Question, Snapshot, Spec, placed
+from semibandit.distributed.shard import Deed, Question, Shard, Snapshot, Spec, placed
 from semibandit.distributed.split import Ids
 from semibandit.errors import ShardError
 
@@ -43,6 +45,7 @@ class Crew:
         self._sign = uuid.uuid4().hex
         self._written: dict[int, str] = {}
         self.kept = KEPT
+        self._process = os.getpid()
 
     @property
     def name(self) -> str:
@@ -94,9 +97,12 @@ class Crew:
         """Something for a shard to do, that names so many arms; it hears of it with the next question. O(1)."""
         self._ledgers[shard].add(deed, rows)
 
-    def catch_up(self) -> None:
-        """Wait for shards that were left too far behind, so that nothing grows without end."""
-        late = {i: ("nothing",) for i, ledger in self._ledgers.items() if ledger.behind > BEHIND}
+    def catch_up(self, coming: int) -> None:
+        """Wait for shards that would be too far behind with deeds that name so many arms more.
+
+        Before these are told, so that a call that fails changes nothing.
+        """
+        late = {i: ("nothing",) for i, one in self._ledgers.items() if 0 < one.behind > BEHIND - coming}
         if late:
             self.ask(late)
 
@@ -114,6 +120,8 @@ class Crew:
         return answers
 
     def _ask(self, questions: Mapping[int, Question]) -> dict[int, Any]:
+        if self._transport.can_lose and os.getpid() != self._process:
+            raise ShardError("shards of a cluster cannot be asked in a fork of the process that made them")
         left, answers = dict(questions), {}
         for attempt in range(_TRIES):
             if attempt > 1:
@@ -171,8 +179,21 @@ class Crew:
             self.take_snapshots([i for i, one in self._ledgers.items() if isinstance(one.snapshot, tuple)])
 
     def save(self, name: Callable[[int], str]) -> list[tuple[str, bytes]]:
-        """Every shard into the file that `name` says; what `Shard.save` tells of each. O(K)."""
+        """Every shard into the file that `name` says; what `Shard.save` tells of each. O(K).
+
+        A fork of the process that made them has no way to the shards of a cluster. There each is made anew from
+        what is kept here for the case that it is lost, one after the other: O(K), and the memory of one of them.
+        """
+        if self._transport.can_lose and os.getpid() != self._process:
+            return [self._made_again(i).save(name(i)) for i in sorted(self._ledgers)]
         return [self._ask({i: ("save", name(i))})[i] for i in sorted(self._ledgers)]
+
+    def _made_again(self, shard: int) -> Shard:
+        """In this process: what a shard is once it has done all it was told."""
+        ledger = self._ledgers[shard]
+        made = make_shard(self._made_of(shard), ledger.snapshot)
+        made.handle(*ledger.since(), ("nothing",))
+        return made
 
     @property
     def told(self) -> list[int]:

@@ -66,7 +66,8 @@ def manifest(policy: Sharded) -> tuple[dict[str, Any], Arrays]:
     state = {
         "t": policy._t,
         "clipped": policy.clipped,
-        "clock": np.array(policy._guide.clock, dtype=np.float64),
+        **policy._guide.state(),
+        **policy._own_state(),
         "bounds": policy._split.bounds,
         "owner": policy._split.owner,
         "told": np.array(policy._crew.told, dtype=np.int64),
@@ -125,7 +126,8 @@ def restored(
         if not len(files) == len(told) == split.shards or (matroid is not None and matroid.n_arms != n_arms):
             raise FileError("the shards do not fit the arms")
         policy = cls._bare(about, options, split, matroid, common, setting)
-        policy._guide.set_clock(array_of(state, "clock", np.float64, len(policy._guide.clock)))
+        policy._guide.set_state(state)
+        policy._set_own_state(state)
         policy._t, policy._clipped[0] = whole_of(state, "t"), whole_of(state, "clipped")
         decisions = Waiting.from_state(_rich(about["decisions"], arrays), n_arms)
         policy._crew.restore({i: (int(told[i]), one) for i, one in enumerate(files)})

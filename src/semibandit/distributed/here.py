@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from semibandit.distributed.featured_shard import make_shard
 from semibandit.distributed.shard import Shard, Snapshot, Spec
 
 #: In place of an answer: the shard is no longer there.
@@ -50,7 +51,7 @@ class Here:
 
     def start(self, shard: int, spec: Spec, snapshot: Snapshot | None) -> None:
         """Make a shard. O(n)."""
-        self.shards[shard] = Shard(spec, snapshot)
+        self.shards[shard] = make_shard(spec, snapshot)
 
     def ask(self, messages: Mapping[int, Message]) -> dict[int, Any]:
         """One after the other."""

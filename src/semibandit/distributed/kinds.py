@@ -5,14 +5,14 @@ from the round, and from a clock that is the same for all arms: then the weights
 A row here says which options that takes and who moves the clock. The coordinator keeps a policy of the same class
 over a single arm, its `guide`: options are checked there, and its clock is the clock of all shards.
 
-A policy with features enters here as a row of its own, with what it has to tell shards in place of the clock.
+A policy with features has one posterior for all arms, which the guide keeps: `featured_guide`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from semibandit.policies.base import Policy
 from semibandit.policies.catalogue import POLICIES, PolicyEntry
 from semibandit.policies.index.cucb import FEW_ARMS, practical_exploration
 from semibandit.policies.prior import Prior, as_prior
+from semibandit.policies.state import array_of
 from semibandit.text import unknown
 
 
@@ -84,11 +85,19 @@ def _as_it_is(guide: Any, n_arms: int, rank: int, prior: Prior | None) -> None:
     """Nothing there depends on the arms."""
 
 
+def _unchanged(policy: str, options: dict[str, Any], matroid: Matroid | None) -> dict[str, Any]:
+    return options
+
+
+#: Policies with features, by their names in the catalogue.
+FEATURED = ("comb-lin-ts", "comb-lin-ucb")
+
 #: What can be sharded, by its name in the catalogue.
 KINDS: dict[str, Kind] = {
     "cucb": Kind(_index_options, _start_cucb),
     "kl-osm": Kind(_index_options, _as_it_is),
     "cts": Kind(_keyed, _as_it_is),
+    **{name: Kind(_unchanged, _as_it_is) for name in FEATURED},
 }
 
 
@@ -102,7 +111,7 @@ def entry_of(policy: Any) -> PolicyEntry:
     if name not in KINDS:
         raise ParameterError(
             f"policy = {name!r} cannot be sharded: {', '.join(map(repr, KINDS))} can; the weight of an arm must follow "
-            "from what was seen of it, the round and a clock alone"
+            "from what was seen of it, the round and a clock (or features and a posterior) alone"
         )
     return POLICIES[name]
 
@@ -170,8 +179,11 @@ class Guide:
         clock = getattr(self.policy, "_clock", None)
         return () if clock is None else tuple(clock.tolist())
 
-    def clocks(self, t: int, count: int) -> tuple[Clock, ...]:
-        """The clock in each of `count` rounds from t on; it stands in the last one afterwards."""
+    def clocks(self, t: int, count: int, weighed: bool = False) -> tuple[Clock, ...]:
+        """The clock in each of `count` rounds from t on; it stands in the last one afterwards.
+
+        `weighed`: arms are weighed by the caller, not by the policy.
+        """
         rows = []
         for i in range(count):
             self.policy._begin_round(t + i)
@@ -183,9 +195,25 @@ class Guide:
         if len(clock):
             self.policy._clock[:] = clock
 
-    def clone(self) -> Guide:
+    def mark(self) -> Any:
+        """Where `go_back` leads."""
+        return self.clock
+
+    def go_back(self, mark: Any) -> None:
+        """As if no round had begun since `mark`."""
+        self.set_clock(mark)
+
+    def state(self) -> dict[str, Any]:
+        """What goes into a file."""
+        return {"clock": np.array(self.clock, dtype=np.float64)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse; anything malformed is a `FileError`."""
+        self.set_clock(array_of(state, "clock", np.float64, len(self.clock)))
+
+    def clone(self) -> Self:
         """One that goes on from here by itself."""
-        other = Guide.__new__(Guide)
+        other = type(self).__new__(type(self))
         vars(other).update(vars(self))
         other.policy = self.policy.clone()
         return other

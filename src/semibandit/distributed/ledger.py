@@ -50,6 +50,10 @@ class Ledger:
         """The number of the first deed that is not acknowledged, and all such. O(their number)."""
         return self._done + 1, self._deeds[self._done - self._covered :]
 
+    def since(self) -> tuple[int, list[Deed]]:
+        """The number of the first deed that no snapshot holds, and all such."""
+        return self._covered + 1, self._deeds
+
     def done(self, number: int) -> None:
         """All deeds up to this one are acknowledged."""
         if number > self._done:

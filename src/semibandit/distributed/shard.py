@@ -31,8 +31,9 @@ from semibandit.policies.files import _chunks, _parse, _plain, _policy_of, _rich
 Question = tuple[Any, ...]
 #: What is to be done: ("update", arms, rewards), ("wait", arms, change), ("delete", arms), ...
 Deed = tuple[Any, ...]
-#: What `engines.clock` keeps, as plain numbers, which are lighter in a message; empty if a policy has no clock.
-Clock = tuple[float, ...]
+#: What `engines.clock` keeps, as plain numbers, which are lighter in a message; empty if a policy has no clock. For
+#: policies with features what is known of theta in its place (`features.tell`).
+Clock = tuple[Any, ...]
 #: All that a shard has learnt: itself, or the name of the file that holds it and the checksum at the end of that.
 Snapshot = bytes | tuple[str, bytes]
 
@@ -172,9 +173,12 @@ class Shard:
         self.policy.matroid = (
             matroid if type(matroid) is not type(self.policy.matroid) else self.policy.matroid
         )
-        self.policy.grow(matroid)
+        self._become(matroid)
         self._facts = None
         self.place(ids)
+
+    def _become(self, matroid: Matroid) -> None:
+        self.policy.grow(matroid)
 
     # -- rounds ------------------------------------------------------------------------------------------
 
@@ -182,10 +186,14 @@ class Shard:
         """Stand in round t, which has begun, with the clock of all shards."""
         if t == 0 or (t == self.policy._t and len(clock) == 0):
             return
-        if len(clock):
-            self.policy._clock[:] = clock  # type: ignore[attr-defined]
+        self._hear(clock)
         self.policy._begin_round(t)
         self.policy._t = t
+
+    def _hear(self, clock: Clock) -> None:
+        """Let this be the clock."""
+        if clock:
+            self.policy._clock[:] = clock  # type: ignore[attr-defined]
 
     def play(
         self, t: int, clocks: tuple[Clock, ...], exclude: IntArray | None, facts: bool, account: bool
@@ -195,8 +203,7 @@ class Shard:
         without = None if exclude is None else self._own(exclude)
         for now, clock in enumerate(clocks, start=t):
             policy._t = now - 1
-            if clock:
-                policy._clock[:] = clock  # type: ignore[attr-defined]
+            self._hear(clock)
             if self.plays:
                 places = policy.select() if without is None else policy.select(without)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from semibandit.checks import as_number, as_seed, as_whole
 from semibandit.distributed import files
 from semibandit.distributed.coordinator import Coordinator
 from semibandit.distributed.crew import Crew
-from semibandit.distributed.kinds import Guide
+from semibandit.distributed.kinds import FEATURED, Guide
 from semibandit.distributed.merge import Parts, Whole, ground_of_parts, merge, row_for
 from semibandit.distributed.places import transport_for
 from semibandit.distributed.shard import Spec
@@ -31,8 +31,9 @@ class Sharded(Coordinator):
     """A policy whose arms are spread over shards: in this process, or on a cluster by Ray (extra ``ray``).
 
     Each shard keeps an ordinary policy over its own arms and answers a round with its own base; the best base of these
-    bases is the best base of all (docs/theory.md, A). CUCB and KL-OSM decide what they decide in one process, bit for
-    bit; CTS what ``CTS(sampler="keyed")`` does. docs/scaling.md says what a round costs and when this pays.
+    bases is the best base of all (docs/theory.md, A). CUCB, KL-OSM, CombLinTS and CombLinUCB (`ShardedFeatures`)
+    decide what they decide in one process, bit for bit; CTS what ``CTS(sampler="keyed")`` does. docs/scaling.md says
+    what a round costs and when this pays.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class Sharded(Coordinator):
         What may be played together: a class that can be cut (all built-in ones). See `from_parts` for ground sets that
         no process should hold.
     policy
-        ``"cucb"``, ``"kl-osm"`` or ``"cts"``, or the class.
+        ``"cucb"``, ``"kl-osm"``, ``"cts"``, ``"comb-lin-ts"`` or ``"comb-lin-ucb"``, or the class.
     shards
         How many. Arms are spread evenly, along the groups of a partition and the outermost families of a laminar
         matroid where that spares the merge.
@@ -79,6 +80,16 @@ class Sharded(Coordinator):
     >>> policy.select(count=2)
     [array([ 7, 17, 27]), array([ 7, 17, 27])]
     """
+
+    #: The class of `_guide`.
+    _guides: ClassVar[type[Guide]] = Guide
+
+    def __new__(cls, *args: Any, policy: Any = "cucb", **kwargs: Any) -> Self:
+        """One of `ShardedFeatures` where the policy has features."""
+        from semibandit.distributed.featured import ShardedFeatures  # which is one of these
+
+        featured = cls is Sharded and getattr(policy, "name", policy) in FEATURED
+        return super().__new__(ShardedFeatures if featured else cls)  # type: ignore[return-value]
 
     def __init__(
         self,
@@ -141,7 +152,7 @@ class Sharded(Coordinator):
         >>> policy.n_arms, policy.select().tolist()
         (7, [0, 2, 3])
         """
-        self = cls.__new__(cls)
+        self = cls.__new__(cls, policy=policy)
         self._row = codec.row(matroid)
         if self._row.parting is None:
             raise ParameterError(f"matroid = {matroid!r} cannot be sharded: it does not say how it is cut")
@@ -169,9 +180,20 @@ class Sharded(Coordinator):
         self._ground = ground
         bases = [answer for answer in crew.ask_all(("some_base",))]
         rank = len(merge(bases, ground).arms)
+        self._learn_of_parts()
         shown = ground_of_parts(self._row, common, int(self._split.bounds[-1]), rank, self._picked)
         super().__init__(shown, reward_range=self.reward_range, outside=outside, seed=self.seed)
         self._guide.start(self.n_arms, rank)
+
+    def _learn_of_parts(self) -> None:
+        """Ask shards that were made from parts for what else must be known."""
+
+    def _own_state(self) -> dict[str, Any]:
+        """What goes into files besides; see `files`."""
+        return {}
+
+    def _set_own_state(self, state: dict[str, Any]) -> None:
+        """The inverse."""
 
     def _same_for_all(self, told: list[dict[str, Any]]) -> dict[str, Any]:
         """What the parts share; parts that do not agree are refused."""
@@ -194,7 +216,7 @@ class Sharded(Coordinator):
 
     def _new_guide(self, policy: Any, options: dict[str, Any], matroid: Matroid | None) -> Guide:
         given = {"reward_range": self.reward_range, "seed": self.seed, **options}
-        return Guide(policy, given, matroid)
+        return self._guides(policy, given, matroid)
 
     def _new_crew(self, spec: Callable[[int], Spec]) -> Crew:
         limit = as_number(self._setting["timeout"], "timeout", 0.0, closed=False)
@@ -220,13 +242,16 @@ class Sharded(Coordinator):
         if self._ground.facts or self._guide.own_priors:
             raise ParameterError("a policy made from parts, or with a prior for each arm, cannot grow")
         self._check_growth(matroid)
+        self._grow(matroid)
+
+    def _grow(self, matroid: Matroid, besides: Callable[[Ids], tuple[Any, ...]] = lambda ids: ()) -> None:
+        """`grow` to a matroid that fits; shards are told of their arms what `besides` says too."""
         grown = self._split.grown(matroid)
         for i in range(grown.shards):
             ids = grown.ids(i)
-            self._crew.tell(i, ("grow", self._parts_of(matroid, ids), ids), ids.size)
+            self._crew.tell(i, ("grow", self._parts_of(matroid, ids), ids, *besides(ids)), ids.size)
         self.matroid, self.n_arms, self._split = matroid, matroid.n_arms, grown
         self._ground = Whole(matroid, grown)
-        self._crew.catch_up()
 
     def clone(self) -> Self:
         """An independent copy, in shards of its own, that goes on exactly as this one would. O(K)."""
@@ -279,7 +304,7 @@ class Sharded(Coordinator):
         setting: dict[str, Any],
     ) -> Self:
         """A policy without shards, for those of a manifest."""
-        self = cls.__new__(cls)
+        self = cls.__new__(cls, policy=about["kind"])
         self._row, self._split, self._setting = codec.row(about["row"]), parted, setting
         self._given = {"policy": about["kind"], "shards": parted.shards}
         reward_range, seed = tuple(options["reward_range"]), options["seed"]
@@ -291,14 +316,14 @@ class Sharded(Coordinator):
         else:
             self._ground, shown = Whole(matroid, parted), matroid
         Policy.__init__(self, shown, reward_range=reward_range, outside=about["outside"], seed=seed)
-        self._guide = Guide(about["kind"], {**options, "reward_range": reward_range}, matroid)
+        self._guide = self._guides(about["kind"], {**options, "reward_range": reward_range}, matroid)
         self._guide.start(self.n_arms, shown.rank)
         self._crew = self._new_crew(self._restored_spec)
         return self
 
     def _like_this(self) -> Self:
         """A policy with all of this one but its shards and what waits."""
-        other = type(self).__new__(type(self))
+        other = type(self).__new__(type(self), policy=self._guide.entry.name)
         shared = {
             key: value for key, value in vars(self).items() if key not in ("_lock", "_crew", "_decisions")
         }

@@ -123,7 +123,7 @@ class Host:
     def remove(self, at: int, name: str) -> Removed:
         """A policy goes, and all that waited for it."""
         at = self.now(at)
-        self.seat(name)
+        self.seat(name).close()
         del self.seats[name]
         self._advance(at)
         return Removed(at, name)
@@ -361,11 +361,11 @@ class Host:
         }
 
     def restore(self, state: dict[str, Any], load: Any) -> None:
-        """Take over a state; ``load(i, catalog)`` gives the i-th policy (or catalog)."""
+        """Take over a state; ``load(i, spec)`` gives the i-th policy (or catalog)."""
         self.position, self.time, self.serial = state["position"], state["time"], state["serial"]
         self.openings.restore(state["openings"])
         for i, told in enumerate(state["seats"]):
             spec = msgspec.convert(told["spec"], PolicySpec)
-            seat = make_seat(told["name"], told["serial"], spec, load(i, spec.catalog is not None))
+            seat = make_seat(told["name"], told["serial"], spec, load(i, spec))
             seat.restore(told)
             self.seats[seat.name] = seat

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from semibandit.distributed.cluster import RAY
 from semibandit.errors import FileError
 from semibandit.serve.answers import about_policy, list_arms, statistics
 from semibandit.serve.app import Door, decode, durable, encode
@@ -21,6 +22,7 @@ from semibandit.serve.openapi import openapi
 from semibandit.serve.page import PAGES
 from semibandit.serve.refusals import Refusal, bad
 from semibandit.serve.service import Service
+from semibandit.serve.specs import LOCAL
 from semibandit.serve.watch import Watch
 from semibandit.serve.wire import (
     ArmsRequest,
@@ -95,6 +97,11 @@ class Routes:
         """A new policy. O(K), during which no decision is made."""
         told: CreateRequest = decode(_CREATE, _door(request), await self._body(request))
         fields = {name: getattr(told, name) for name in PolicySpec.__struct_fields__}
+        if told.on not in (LOCAL, RAY):
+            # To which machines this one goes is for those to say who run it.
+            raise bad(
+                "on", told.on, f"on = {told.on!r}: 'local' or 'ray' in a request; addresses go into the file"
+            )
         await durable(self.service.create(told.name, PolicySpec(**fields)))
         self.service.tell("created", policy=told.name, id=_door(request).request_id)
         return _answer(request, about_policy(self.service.host.seat(told.name)), 201)

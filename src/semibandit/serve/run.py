@@ -99,8 +99,12 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         service.pulse.close()  # streams end now: nobody has to wait for them
 
     service.gave_up = stop
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+
+    def heed_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+
+    heed_signals()
     # A thread that was waiting for the disk must not wait for Python's lock as long again.
     sys.setswitchinterval(0.0005)
     socket = listen(settings)
@@ -114,6 +118,7 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         await asyncio.wait({listening, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             started = starting.result()
+            heed_signals()  # a cluster of shards that a thread connected to has put its own handlers there
             await _listens(server, listening)
             if server.started:
                 gc.collect()

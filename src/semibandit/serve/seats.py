@@ -14,6 +14,8 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import LARGEST, as_arms
+from semibandit.distributed import Sharded
+from semibandit.distributed.files import manifest
 from semibandit.errors import ArmError
 from semibandit.matroids import Uniform
 from semibandit.policies.base import Policy
@@ -312,7 +314,14 @@ class Seat:
 
     def check_that_it_can_be_saved(self) -> None:
         """Raises whatever would keep the policy from being saved later. O(K)."""
-        json.dumps(snapshot_of_policy(self._policy)[0], allow_nan=False)
+        policy = self._policy
+        about = manifest(policy) if isinstance(policy, Sharded) else snapshot_of_policy(policy)
+        json.dumps(about[0], allow_nan=False)
+
+    def close(self) -> None:
+        """The policy goes: its shards end."""
+        if isinstance(self._policy, Sharded):
+            self._policy.close()
 
     def _lend_decisions(self) -> None:
         book, ledger = self._policy._decisions, self.ledger

@@ -1,7 +1,8 @@
 """Whole states of the service in a folder: what a restart begins with, before it replays the rest of the log.
 
 A snapshot is a folder named after the number of events it covers. It holds a file per policy, as `Policy.save` and
-`Catalog.save` write them (``semibandit.load`` reads them too), ``host.msgpack`` with the rest, and ``MANIFEST.json``
+`Catalog.save` write them (``semibandit.load`` reads them too; a sharded policy has a file a shard besides, and
+`Sharded.load` reads it), ``host.msgpack`` with the rest, and ``MANIFEST.json``
 with a digest of each. It is written under another name, synced, and renamed: a snapshot with its name is whole, unless
 the disk damaged it, which the digests tell. The newest whole one is taken.
 """
@@ -23,11 +24,14 @@ import msgspec
 
 from semibandit import __version__
 from semibandit.catalog import Catalog
-from semibandit.errors import FileError, SemibanditError
+from semibandit.distributed import Sharded
+from semibandit.errors import FileError, SemibanditError, ShardError
 from semibandit.policies.files import load as load_policy
 from semibandit.serve.host import Host
 from semibandit.serve.limits import Limits
+from semibandit.serve.specs import place_of
 from semibandit.serve.store import StoreError, sync_folder
+from semibandit.serve.wire import PolicySpec
 
 FORMAT = 1
 _MANIFEST = "MANIFEST.json"
@@ -37,10 +41,9 @@ _HOST = "host.msgpack"
 def write_snapshot(host: Host, folder: Path) -> None:
     """Write `host` into the new folder `folder`, synced. Cost of `save` of each policy. See `Seat.save` for when."""
     folder.mkdir(parents=True)
-    names = []
     for i, seat in enumerate(host.seats.values()):
-        names.append(f"{i}.semibandit")
-        seat.save(folder / names[-1])
+        seat.save(folder / f"{i}.semibandit")
+    names = sorted(path.name for path in folder.iterdir())  # a sharded policy has a file a shard besides
     with (folder / _HOST).open("wb") as file:
         file.write(msgspec.msgpack.encode(host.state(), enc_hook=_plain))
         file.flush()
@@ -170,12 +173,14 @@ def read_snapshot(shelf: Shelf, position: int, limits: Limits | None = None) -> 
             raise FileError(f"{folder} is the snapshot of another position, {state['position']}")
         host = Host(limits)
 
-        def load(i: int, catalog: bool) -> Any:
+        def load(i: int, spec: PolicySpec) -> Any:
             path = folder / f"{i}.semibandit"
-            return Catalog.load(path) if catalog else load_policy(path)
+            if spec.catalog is not None:
+                return Catalog.load(path)
+            return load_policy(path) if spec.shards is None else Sharded.load(path, on=place_of(spec))
 
         host.restore(state, load)
-    except (FileError, StoreError):  # out of reach is not damaged
+    except (FileError, StoreError, ShardError):  # out of reach is not damaged
         raise
     except (OSError, ValueError, KeyError, TypeError, SemibanditError, msgspec.MsgspecError) as error:
         raise FileError(f"{folder} is damaged: {type(error).__name__}: {error}") from None

@@ -7,9 +7,13 @@ checked by the constructors that take them.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from semibandit.catalog import Catalog
+from semibandit.distributed import Sharded
+from semibandit.distributed.cluster import is_cluster
+from semibandit.distributed.kinds import KINDS
 from semibandit.errors import SemibanditError
 from semibandit.matroids import Matroid, codec
 from semibandit.policies.base import Policy
@@ -29,6 +33,10 @@ CATALOGS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Shards in the process of the service.
+LOCAL = "local"
+
+
 def check_spec(spec: PolicySpec, most_arms: int) -> None:
     """A `Refusal` for what can be seen to be wrong before anything is built."""
     if (spec.matroid is None) == (spec.catalog is None):
@@ -46,10 +54,31 @@ def check_spec(spec: PolicySpec, most_arms: int) -> None:
         raise bad("max_keys", spec.max_keys, "max_keys must be in 1 .. 10^8")
     if not 0 <= spec.seed < 2**63:
         raise bad("seed", spec.seed, f"seed = {spec.seed} must be in 0 .. 2^63 - 1")
+    _check_shards(spec)
     for key in ("arms", "capacity"):
         size = (spec.matroid or spec.catalog or {}).get(key)
         if isinstance(size, (int, float)) and size > most_arms:
             raise Refusal(413, "too_many_arms", f"{key} = {size}: at most {most_arms}", field=key, value=size)
+
+
+def _check_shards(spec: PolicySpec) -> None:
+    if spec.on != LOCAL and not is_cluster(spec.on):
+        told = f"on = {spec.on!r}: 'local', 'ray', 'ray://host:port' or 'host:port'"
+        raise bad("on", spec.on, told)
+    if spec.shards is None:
+        if spec.on != LOCAL:
+            raise bad("on", spec.on, f"on = {spec.on!r} is where shards live: say how many with shards")
+        return
+    if not 1 <= spec.shards <= 4096:
+        raise bad("shards", spec.shards, f"shards = {spec.shards} must be in 1 .. 4096")
+    if spec.catalog is not None:
+        raise bad("shards", spec.shards, "shards go with a matroid; a catalog lives in one process")
+    if spec.objective == "min":
+        told = "shards go with objective = 'max': send a + b - cost as the reward for a range (a, b)"
+        raise bad("shards", spec.shards, told)
+    if spec.policy not in KINDS:
+        told = f"policy = {spec.policy!r} has no shards: {', '.join(map(repr, KINDS))} can"
+        raise bad("policy", spec.policy, told)
 
 
 def build(spec: PolicySpec) -> Policy | Catalog:
@@ -66,11 +95,29 @@ def build(spec: PolicySpec) -> Policy | Catalog:
 
 
 def _policy(spec: PolicySpec, matroid: Matroid) -> Policy:
-    made = build_policy(spec.policy, spec.options, matroid, spec.reward_range, spec.seed)
-    if isinstance(made, LinearPolicy):
+    factory: Any = POLICIES[spec.policy].factory
+    if isinstance(factory, type) and issubclass(factory, LinearPolicy):
         told = f"policy = {spec.policy!r} is not served: requests have no room for features yet"
         raise bad("policy", spec.policy, told)
+    if spec.shards is not None:
+        # Of the policy, that is: not where shards keep their files.
+        _only(spec.options, POLICIES[spec.policy].options, "options")
+        return Sharded(
+            matroid,
+            policy=spec.policy,
+            shards=spec.shards,
+            on=place_of(spec),
+            reward_range=spec.reward_range,
+            seed=spec.seed,
+            **spec.options,
+        )
+    made = build_policy(spec.policy, spec.options, matroid, spec.reward_range, spec.seed)
     return minimize(made) if spec.objective == "min" else made
+
+
+def place_of(spec: PolicySpec) -> str | None:
+    """Where the shards live, as `Sharded` calls it."""
+    return None if spec.on == LOCAL else spec.on
 
 
 def _matroid(spec: PolicySpec) -> Matroid:
@@ -126,7 +173,7 @@ def as_label(value: Any) -> Any:
     return tuple(as_label(part) for part in value) if isinstance(value, list) else value
 
 
-def _only(table: dict[str, Any], known: tuple[str, ...], where: str) -> None:
+def _only(table: dict[str, Any], known: Collection[str], where: str) -> None:
     for key in table:
         if key not in known:
             raise bad(f"{where}.{key}", table[key], unknown(f"{where}.{key} is not known", key, known))

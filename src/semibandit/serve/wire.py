@@ -45,6 +45,10 @@ class PolicySpec(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults
     reward_range: tuple[float, float] = (0.0, 1.0)
     objective: str = "max"
     seed: int = 0
+    #: Arms are spread over so many shards (`semibandit.distributed`), which live `on`: "local", in this process;
+    #: "ray", a cluster (that of RAY_ADDRESS, or one of this machine); or, in a file only, the address of one.
+    shards: int | None = None
+    on: str = "local"
     #: Seconds for which rewards of a decision (and idempotency keys) are taken; None for ever.
     ttl: float | None = 3600.0
     #: Decisions that are kept at most; the oldest then leave before their time.

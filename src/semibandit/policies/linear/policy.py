@@ -38,6 +38,7 @@ from semibandit.policies.linear.weighing import (
     GIVEN,
     HAIR,
     N_LAST,
+    TOLD,
     Weighing,
     approach,
     approach_with_norms,
@@ -57,6 +58,8 @@ class LinearPolicy(Knowing):
     unbounded = True
     #: Whether a theta is drawn each round, and how many standard deviations the interval of `Decision.ranked` has.
     draws: ClassVar[bool] = False
+    # Whether the posterior is somebody else's, who puts theta and the roots here before each round (`distributed`).
+    _told = False
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class LinearPolicy(Knowing):
         weighing = Weighing(
             noise=self.noise,
             width=self._width,
-            draws=int(self.draws),
+            draws=TOLD if self._told else int(self.draws),
             features=self._features,
             posterior=self._posterior,
             near=self._near,

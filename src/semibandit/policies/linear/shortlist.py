@@ -96,9 +96,11 @@ class Shortlist:
         share = (lam - self.lams[j - 1]) / (self.lams[j] - self.lams[j - 1])
         with np.errstate(invalid="ignore"):  # where no other arm is in a group
             reach = (1.0 - share) * self.others[:, j - 1] + share * self.others[:, j]
-        reach = np.where(np.isneginf(self.others[:, 0]), -np.inf, reach)
+        # Of a group that is on the list as a whole, or has no arms, nobody else can enter, full or not.
+        whole = np.isneginf(self.others[:, 0])
+        reach = np.where(whole, 0.0, reach)
         full = np.diff(own.start) == own.size
-        if not (full & (reach + _HAIR * (1.0 + np.abs(reach)) + slack < own.floor)).all():
+        if not (whole | full & (reach + _HAIR * (1.0 + np.abs(reach)) + slack < own.floor)).all():
             self.misses += 1
             return -1
         self.hits += 1

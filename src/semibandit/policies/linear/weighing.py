@@ -34,6 +34,9 @@ HAIR = 1.0 + 1e-9
 # direction that is known best.
 _SQUARED, _STEPS = 6, 8
 
+# Of `draws`: theta is the posterior mean, is drawn, or was put there by whoever knows (a shard is told it).
+MEAN, DRAWN, TOLD = range(3)
+
 # Where `features` is in a `Weighing`, and in the rounds that begin with one.
 FEATURES = 3
 
@@ -66,9 +69,9 @@ class Weighing(NamedTuple):
 def begin(w):
     """Let the theta of the round be there, and the inverse if widths are asked for. Changes the posterior. O(d^2)."""
     p = w.posterior
-    if w.draws:
+    if w.draws == DRAWN:
         draw(p, w.rng)
-    else:
+    elif w.draws == MEAN:
         solve(p)
         for j in range(p.drawn.shape[0]):
             p.drawn[j] = p.theta[j]
