@@ -24,6 +24,8 @@ GRID, STEP = 0.5 * (NODES + 1.0), 0.5 * NODE_WEIGHTS
 # in five of the states gave p-values of 0.05 to 0.87.)
 LEVEL = 1e-4
 
+GROUPED = ["uniform", "partition", "laminar", "graphic", "transversal"]
+
 
 def exact_probabilities(wins, losses, rank):
     """P(the `rank` largest of independent Beta samples are exactly this set), for every set, by quadrature."""
@@ -85,11 +87,11 @@ def test_skipping_over_cold_groups_changes_no_frequency(state, x0):
     wins, losses = STATES[state]
     policy = sb.CTS(sb.Uniform(len(wins), 2), sampler="grouped", seed=100 + state)
     feed(policy, wins, losses)
-    set_level(policy._groups, x0)
+    set_level(policy._groups, 0, x0)
     policy._check()
     n = 6000
     seen = Counter(tuple(policy.select().tolist()) for _ in range(n))
-    assert policy._groups.level[0] == x0
+    assert policy._groups.level[0, 0] == x0
     assert agrees(seen, exact_probabilities(wins, losses, 2), n) > LEVEL
     policy._check()
 
@@ -103,7 +105,7 @@ def test_the_level_is_found_and_most_groups_are_skipped():
         policy.select()
     policy._check()
     groups = policy._groups
-    assert 0.5 < groups.level[0] < 1.0
+    assert 0.5 < groups.level[0, 0] < 1.0
     cold = groups.info[groups.table[groups.table >= 0], COLD].sum()
     assert cold > 0.8 * groups.meta[LIVE] > 400
     assert groups.rate.sum() < 40
@@ -211,7 +213,7 @@ def test_contract_on_every_matroid(kind, posterior):
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("kind", ["uniform", "partition"])
+@pytest.mark.parametrize("kind", GROUPED)
 def test_contract_of_the_grouped_sampler(kind):
     rng = np.random.default_rng(6)
     for size in (1, 4, 12, 60):
@@ -222,7 +224,7 @@ def test_contract_of_the_grouped_sampler(kind):
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("kind", ["uniform", "partition"])
+@pytest.mark.parametrize("kind", GROUPED)
 def test_groups_stay_sound(kind):
     """Late, repeated and partial feedback, exclusions, arms that come and go; all invariants after each action."""
     for seed in range(4):
@@ -326,9 +328,10 @@ def test_bad_parameters_are_named(arguments, words):
 
 
 def test_grouping_is_refused_where_it_would_not_be_exact():
-    with pytest.raises(sb.ParameterError, match="uniform and partition matroids, not graphic"):
-        sb.CTS(sb.Graphic([(0, 1), (1, 2)]), sampler="grouped")
-    assert sb.CTS(sb.Graphic([(0, 1)] * 100)).sampler == "plain"
+    with pytest.raises(sb.ParameterError, match="does not serve linear matroids"):
+        sb.CTS(sb.Linear([[0, 1], [1, 1]]), sampler="grouped")
+    assert sb.CTS(sb.Linear([[0, 1], [1, 1]] * 1000)).sampler == "plain"
+    assert sb.CTS(sb.Graphic([(0, 1)] * 10_000)).sampler == "grouped"
     assert sb.CTS(sb.Uniform(1000, 3)).sampler == "grouped"
 
 

@@ -12,7 +12,7 @@ from semibandit.compiled.handle import by_handle
 from semibandit.engines.base import Engine
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError, ParameterError
-from semibandit.matroids import Matroid, Partition, Uniform
+from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
@@ -43,6 +43,9 @@ from semibandit.policies.thompson.rounds import (
     draw_samples,
     move_waiting,
 )
+from semibandit.policies.thompson.staged_points import new_points
+from semibandit.policies.thompson.staged_round import ROUNDS_OF
+from semibandit.policies.thompson.staged_rules import make_rule
 
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped", "keyed")
@@ -111,6 +114,7 @@ class CTS(Randomness, CountingPolicy):
 
     name = "cts"
     _called: tuple[int, IntArray] = (0, np.zeros(0, dtype=np.int64))
+    _rule: Any = None
 
     def __init__(
         self,
@@ -170,11 +174,10 @@ class CTS(Randomness, CountingPolicy):
             self._join(here)
 
     def _choose(self, sampler: str) -> tuple[str, str]:
-        fits = kind_of(self.matroid) in (Uniform, Partition)
+        fits = kind_of(self.matroid) in (Uniform, Partition, Laminar, Graphic, Transversal)
         if sampler == "grouped" and not fits:
             raise ParameterError(
-                f"sampler = 'grouped' serves uniform and partition matroids, not {self.matroid.name}; "
-                "here: 'auto' or 'plain'"
+                f"sampler = 'grouped' does not serve {self.matroid.name} matroids; here: 'auto' or 'plain'"
             )
         if sampler == "grouped" and self.posterior != "beta":
             raise ParameterError(
@@ -185,20 +188,23 @@ class CTS(Randomness, CountingPolicy):
         if sampler != "auto":
             return sampler, "asked for"
         if not fits or self.posterior != "beta":
-            return "plain", "grouping serves the Beta posterior on uniform and partition matroids"
+            return (
+                "plain",
+                "grouping serves the Beta posterior on uniform, partition, laminar, graphic and transversal matroids",
+            )
         return "grouped", "arms with the same posterior are drawn together"
 
     def _open_groups(self) -> Groups:
         matroid = self.matroid
-        if isinstance(matroid, Partition):
-            classes, self._capacity = np.array(matroid._group), np.array(matroid._capacity)
-        else:
-            classes = np.zeros(self.n_arms, dtype=np.int64)
-            self._capacity = np.array([matroid.rank], dtype=np.int64)
-        widest = int(self._capacity.max())
-        self._scratch = np.zeros(widest), np.zeros(widest, dtype=np.int64)
         self._waiting: list[IntArray] = [np.zeros(matroid.rank, dtype=np.int64) for _ in range(2)]
         self._meta: IntArray = np.zeros(3, dtype=np.int64)
+        if kind_of(matroid) is Uniform:
+            classes = np.zeros(self.n_arms, dtype=np.int64)
+            self._capacity = np.array([matroid.rank], dtype=np.int64)
+            self._scratch = np.zeros(matroid.rank), np.zeros(matroid.rank, dtype=np.int64)
+        else:
+            self._rule, classes, self._capacity = make_rule(matroid)
+            self._points = new_points(self.n_arms, len(self._capacity))
         return new_groups(self._arm, classes, len(self._capacity))
 
     def _make_own(self) -> Any:
@@ -213,6 +219,11 @@ class CTS(Randomness, CountingPolicy):
                 known: Any = (self._recs, self._arm, ids, self._rng, word)
                 return KeyedRounds(low, high - low, self.sigma, posterior, first, *known)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
+        if self._rule is not None:
+            kind: Any = ROUNDS_OF[type(self._rule)]
+            apart = int(kind_of(self.matroid) is Partition)
+            known = (self._groups, self._points, self._rule, self._capacity, apart, self._rng, *self._waiting)
+            return kind(low, high - low, *known, self._meta)
         pools = np.flatnonzero(self._capacity > 0).astype(np.int64)
         parts: Any = (
             self._groups,
@@ -303,7 +314,7 @@ class CTS(Randomness, CountingPolicy):
             else:
                 self._groups = with_room(self._groups, int(meta[END] - meta[BEGIN]))
                 self._open()
-                by_handle(move_waiting, GroupedRounds).entry(self._aside.own_handle)
+                by_handle(move_waiting, type(self._own)).entry(self._aside.own_handle)
 
     def _ask(self, rounds: int) -> int:
         self._settle()

@@ -20,7 +20,7 @@ import math
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_uniform
 from semibandit.policies.thompson.beta import inverse_survival, log_survival
-from semibandit.policies.thompson.posterior_groups import link_first, set_level, unlink
+from semibandit.policies.thompson.posterior_groups import link_first, set_level, sum_rates, unlink
 from semibandit.policies.thompson.posterior_layout import (
     DRAWN,
     ENTROPY,
@@ -177,6 +177,7 @@ def _jump_cold(g, rng, stamp, value, owner, held, wanted):
 
     Expected O(1) a point, plus one step for 4,096 groups.
     """
+    sum_rates(g)
     looked = 0
     k = 0
     used = g.meta[USED]
@@ -218,7 +219,7 @@ def _best_of_class(g, rng, c, wanted, value, owner):
     held, looked = _scan_hot(g, rng, c, wanted, value, owner)
     if g.rate.shape[0] == 0:
         return held
-    level = g.level
+    level = g.level[0]
     level[ROUNDS] += 1.0
     stamp = int(level[ROUNDS])
     if level[X0] > 0.0:
@@ -237,7 +238,7 @@ def _best_of_class(g, rng, c, wanted, value, owner):
     level[EXCESS] += max(0.0, float(looked - _ENOUGH * wanted))
     if stamp >= _WARM_UP and level[EXCESS] > g.meta[LIVE]:
         level[EXCESS] = 0.0
-        set_level(g, max(0.0, level[MEAN] - _MARGIN * level[SPREAD]))
+        set_level(g, 0, max(0.0, level[MEAN] - _MARGIN * level[SPREAD]))
     return held
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.policies.thompson.beta import log_beta
 from semibandit.policies.thompson.posterior_layout import (
     CLASS,
@@ -44,9 +44,10 @@ from semibandit.policies.thompson.posterior_layout import (
     forget,
     release,
 )
+from semibandit.policies.thompson.posterior_tail import tail_bound
 
-# A group is cold when one of its arms reaches x0 with a probability below this.
-_COLD_BELOW = 0.2
+# A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
+COLD_BELOW = 0.5
 
 
 @kernel
@@ -74,28 +75,48 @@ def link_first(g, k):
     g.head[c] = k
 
 
+@inline_kernel
+def _soil(g, k):
+    """Note that the sums over the blocks of group k must be made anew. O(1)."""
+    g.short[k >> SHORT] = -1.0
+    g.long[k >> LONG] = -1.0
+
+
 @kernel
-def _refresh(g, k):
-    """Sum the blocks of group k anew: no rounding errors pile up. O(2^6)."""
-    block = k >> SHORT
-    total = 0.0
-    for i in range(block << SHORT, (block + 1) << SHORT):
-        total += g.rate[i]
-    g.short[block] = total
-    block = block >> (LONG - SHORT)
-    total = 0.0
-    first = block << (LONG - SHORT)
-    for i in range(first, min(first + (1 << (LONG - SHORT)), g.short.shape[0])):
-        total += g.short[i]
-    g.long[block] = total
+def sum_rates(g):
+    """Sum the blocks anew whose rates changed: no rounding errors pile up. O(2^6) each, and one look for 2^12 groups."""
+    for block in range(g.long.shape[0]):
+        if g.long[block] >= 0.0:
+            continue
+        total = 0.0
+        first = block << (LONG - SHORT)
+        for i in range(first, min(first + (1 << (LONG - SHORT)), g.short.shape[0])):
+            if g.short[i] < 0.0:
+                # Four sums, which do not wait for each other.
+                one, two, three, four = 0.0, 0.0, 0.0, 0.0
+                for k in range(i << SHORT, (i + 1) << SHORT, 4):
+                    one += g.rate[k]
+                    two += g.rate[k + 1]
+                    three += g.rate[k + 2]
+                    four += g.rate[k + 3]
+                g.short[i] = (one + two) + (three + four)
+            total += g.short[i]
+        g.long[block] = total
 
 
 @kernel
 def _set_rate(g, k):
-    """Note that the size of group k changed. O(2^6) for a cold group."""
+    """Note that the size of group k changed. O(1)."""
     if g.info[k, COLD]:
         g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
-        _refresh(g, k)
+        _soil(g, k)
+
+
+@inline_kernel
+def bound_at(g, k, x, log_x, log_y):
+    """`tail_bound` of an arm of group k. O(1)."""
+    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    return tail_bound(wins, losses, g.const[k, LOG_BETA], x, log_x, log_y)
 
 
 @kernel
@@ -104,38 +125,38 @@ def _classify(g, k):
 
     SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
     """
-    wins = float(g.info[k, G_WINS])
-    losses = float(g.info[k, G_LOSSES])
+    c = g.info[k, CLASS]
     g.info[k, COLD] = 0
     g.const[k, SIGMA] = 0.0
-    if wins < g.level[X0] * (wins + losses + 1.0):
-        bound = math.exp(wins * g.level[LOG_X0] + (losses + 1.0) * g.level[LOG_Y0] - g.const[k, ENTROPY])
-        if bound < _COLD_BELOW:
+    if g.level[c, X0] > 0.0:
+        bound = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
+        if bound < COLD_BELOW:
             g.info[k, COLD] = 1
             g.const[k, SIGMA] = -math.log1p(-bound)
 
 
 @kernel
-def set_level(g, x0):
-    """Sort the groups of the only class into hot and cold at a new level. O(groups)."""
-    g.level[X0] = x0
+def set_level(g, c, x0):
+    """Sort the groups of class c into hot and cold at a new level. O(groups of the class)."""
+    g.level[c, X0] = x0
     if x0 > 0.0:
-        g.level[LOG_X0] = math.log(x0)
-        g.level[LOG_Y0] = math.log1p(-x0)
-    hot = g.head[0]
-    cold = g.head[1]
-    g.head[0] = -1
-    g.head[1] = -1
+        g.level[c, LOG_X0] = math.log(x0)
+        g.level[c, LOG_Y0] = math.log1p(-x0)
+    hot = g.head[2 * c]
+    cold = g.head[2 * c + 1]
+    g.head[2 * c] = -1
+    g.head[2 * c + 1] = -1
     for i in range(2):
         k = hot if i == 0 else cold
         while k >= 0:
             after = g.info[k, NEXT]
             _classify(g, k)
             link_first(g, k)
-            g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+            rate = g.info[k, SIZE] * g.const[k, SIGMA]
+            if rate != g.rate[k]:
+                g.rate[k] = rate
+                _soil(g, k)
             k = after
-    for k in range(0, g.rate.shape[0], 1 << SHORT):
-        _refresh(g, k)
 
 
 @kernel

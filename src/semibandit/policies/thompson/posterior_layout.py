@@ -16,8 +16,10 @@ GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, DRAWN, COLD, SEEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 N_COLUMNS = 11
 ENTROPY, LOG_BETA, SIGMA = 0, 1, 2
-# Of `level`: x0 and its logarithms, mean and spread of the thresholds of late rounds, rounds, and work beyond need.
+# Of `level`, a row for each class: x0 and its logarithms, mean and spread of the thresholds of late rounds, rounds, and
+# work beyond need. (`staged_levels` has other names for the last five.)
 X0, LOG_X0, LOG_Y0, MEAN, SPREAD, ROUNDS, EXCESS = 0, 1, 2, 3, 4, 5, 6
+N_LEVEL = 8
 TOP, FREE, LIVE, USED = 0, 1, 2, 3
 
 # Rates are summed over blocks of 2^6 and of 2^12.
@@ -34,8 +36,7 @@ _32 = np.uint64(32)
 class Groups(NamedTuple):
     """State for kernels. `population` counts the present arms of each class.
 
-    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. Only a single class ever has
-    cold groups; where there are more the arrays of rates are empty.
+    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c.
     """
 
     arm: Ints2
@@ -48,7 +49,7 @@ class Groups(NamedTuple):
     head: Ints1
     population: Ints1
     meta: Ints1
-    level: Floats1
+    level: Floats2
     rate: Floats1
     short: Floats1
     long: Floats1

@@ -11,7 +11,7 @@ import numpy as np
 from semibandit.arms import IntArray
 from semibandit.errors import FileError
 from semibandit.policies.state import array_of
-from semibandit.policies.thompson.posterior_groups import fill, list_groups, reopen
+from semibandit.policies.thompson.posterior_groups import fill, list_groups, reopen, sum_rates
 from semibandit.policies.thompson.posterior_layout import (
     CLASS,
     COLD,
@@ -24,7 +24,9 @@ from semibandit.policies.thompson.posterior_layout import (
     LOG,
     LONG,
     LOSSES,
+    MEAN,
     N_COLUMNS,
+    N_LEVEL,
     N_LOGS,
     NEXT,
     PLACE,
@@ -66,8 +68,8 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         head=np.full(2 * n_classes, -1, dtype=np.int64),
         population=np.zeros(n_classes, dtype=np.int64),
         meta=np.array([0, -1, 0, 0], dtype=np.int64),
-        level=np.zeros(7),
-        **_rates(n_groups if n_classes == 1 else 0),
+        level=np.zeros((n_classes, N_LEVEL)),
+        **_rates(n_groups),
     )
 
 
@@ -76,7 +78,7 @@ def told(groups: Groups) -> dict[str, Any]:
     listed = np.empty(int(groups.meta[LIVE]), dtype=np.int64)
     free = np.empty(int(groups.meta[USED]) - len(listed), dtype=np.int64)
     list_groups(groups, listed, free)
-    return {"listed": listed, "free": free, "level": groups.level}
+    return {"listed": listed, "free": free, "level": groups.level.reshape(-1)}
 
 
 def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[str, Any]) -> Groups:
@@ -85,10 +87,19 @@ def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[st
     The state may come from a file: everything is checked before a kernel sees it.
     """
     listed, free = array_of(state, "listed", np.int64), array_of(state, "free", np.int64)
-    level = array_of(state, "level", np.float64, 7)
+    level = array_of(state, "level", np.float64)
+    if len(level) == 7:
+        # Written when only a single class had a level.
+        level = np.concatenate((level, np.zeros(N_LEVEL * n_classes - 7))) * (n_classes == 1)
+    if len(level) != N_LEVEL * n_classes:
+        raise FileError("the levels of posteriors do not fit the classes")
+    level = level.reshape(-1, N_LEVEL)
     used = len(listed) + len(free)
     sound = np.array_equal(np.sort(np.concatenate((listed, free))), np.arange(used))
-    sound = sound and bool(np.isfinite(level).all()) and 0.0 <= level[X0] < 1.0
+    sound = sound and bool(np.isfinite(level).all())
+    sound = sound and bool(
+        (level[:, [X0, *range(MEAN, N_LEVEL)]] >= 0.0).all() and (level[:, [X0, 7]] < 1.0).all()
+    )
     ids = np.flatnonzero(arm[:, GROUP] >= 0)
     ids = ids[np.lexsort((arm[ids, PLACE], arm[ids, GROUP]))]
     found, first, size = np.unique(arm[ids, GROUP], return_index=True, return_counts=True)
@@ -127,7 +138,7 @@ def with_room(groups: Groups, n: int) -> Groups:
     want = max(2 * have, need)
     info, const = np.zeros((want, N_COLUMNS), dtype=np.int64), np.zeros((want, 3))
     info[:have], const[:have] = groups.info, groups.const
-    rates = _rates(want if len(groups.rate) else 0)
+    rates = _rates(want)
     for name, array in rates.items():
         before = getattr(groups, name)
         array[: len(before)] = before
@@ -158,8 +169,7 @@ def check_groups(g: Groups, present: Any) -> None:
         while k >= 0:
             row = g.info[k]
             assert row[PREV] == before and row[CLASS] == c and row[DRAWN] == 0 and row[COLD] == cold
-            if len(g.rate):
-                assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
+            assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
             size, start, log = int(row[SIZE]), int(row[START]), int(row[LOG])
             assert 1 <= size <= 1 << log
             for i in range(size):
@@ -173,9 +183,9 @@ def check_groups(g: Groups, present: Any) -> None:
             live += 1
             before, k = k, int(row[NEXT])
     assert np.array_equal(people, g.population)
-    if len(g.rate):
-        assert np.allclose(g.short, g.rate.reshape(-1, 1 << SHORT).sum(axis=1), rtol=1e-12, atol=0)
-        assert np.isclose(g.long.sum(), g.rate.sum(), rtol=1e-12, atol=0)
+    sum_rates(g)
+    assert np.allclose(g.short, g.rate.reshape(-1, 1 << SHORT).sum(axis=1), rtol=1e-12, atol=0)
+    assert np.isclose(g.long.sum(), g.rate.sum(), rtol=1e-12, atol=0)
     assert len(seen) == int(np.sum(present)) and live == g.meta[LIVE]
     held = g.table[g.table >= 0]
     assert len(held) == live == len(np.unique(held))

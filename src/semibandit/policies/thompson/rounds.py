@@ -127,7 +127,8 @@ def move_waiting(own):
 
 
 @inline_kernel
-def _grouped_learn(own, engine, arms, rewards, n):
+def grouped_learn(own, engine, arms, rewards, n):
+    """Count the outcomes, and keep those for which the groups have no room. Amortised O(1) an outcome."""
     for j in range(n):
         add_reward(engine.recs, arms[j], rewards[j])
         own.waiting[j] = arms[j]
@@ -137,4 +138,4 @@ def _grouped_learn(own, engine, arms, rewards, n):
     move_waiting(own)
 
 
-implement_rounds(GroupedRounds, select=_grouped_select, learn=_grouped_learn, touches="nothing")
+implement_rounds(GroupedRounds, select=_grouped_select, learn=grouped_learn, touches="nothing")

@@ -1,0 +1,119 @@
+"""Where the level of a class stands: so that a little more of its samples lie beyond it than a round needs.
+
+The expected number of samples beyond x is at most the sum of the bounds of `posterior_tail` over the groups. A level is
+found by halving for a wanted sum, and found anew when the work wasted since pays for that. The law of a round does not
+depend on levels, only its cost; they are set between rounds, by the past.
+"""
+
+from __future__ import annotations
+
+import math
+
+from semibandit.compiled.jit import kernel
+from semibandit.policies.thompson.posterior_groups import bound_at, set_level
+from semibandit.policies.thompson.posterior_layout import NEXT, SIZE, X0
+
+# Columns of `level` beyond x0 and its logarithms: samples needed in late rounds, a factor on them that grows when they
+# were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
+NEED, BOOST, GROUPS, WASTE, SECOND = 3, 4, 5, 6, 7
+
+_MEMORY, _GROW, _SHRINK, _MOST_BOOST = 1.0 / 32.0, 1.2, 0.98, 64.0
+# The second stage is to have so many times the samples of the first.
+_NEXT_STAGE = 5.0
+# A setting costs about this many looks at every group.
+_LOOKS = 8.0
+_CLOSE, _MOST_STEPS = 1.15, 40
+
+
+@kernel
+def _expected(g, c, x):
+    """A bound on the expected number of samples of class c beyond x, and the number of groups. O(groups)."""
+    log_x = math.log(x)
+    log_y = math.log1p(-x)
+    total = 0.0
+    groups = 0
+    for heat in range(2):
+        k = g.head[2 * c + heat]
+        while k >= 0:
+            total += g.info[k, SIZE] * bound_at(g, k, x, log_x, log_y)
+            groups += 1
+            k = g.info[k, NEXT]
+    return total, groups
+
+
+@kernel
+def find_level(g, c, want, below):
+    """The x < `below` beyond which about `want` samples of class c are expected; 0 if that is all of them, or most.
+
+    O(groups) a step, a handful of steps.
+    """
+    if 2.0 * want >= g.population[c]:
+        return 0.0
+    high = math.log(below / (1.0 - below))
+    low = high
+    step = 0.5
+    while True:
+        low -= step
+        step *= 2.0
+        if low < -30.0:
+            return 0.0
+        total, _ = _expected(g, c, 1.0 / (1.0 + math.exp(-low)))
+        if total >= want:
+            break
+        high = low
+    for _ in range(_MOST_STEPS):
+        if total <= _CLOSE * want:
+            break
+        middle = 0.5 * (low + high)
+        there, _ = _expected(g, c, 1.0 / (1.0 + math.exp(-middle)))
+        if there >= want:
+            low, total = middle, there
+        else:
+            high = middle
+    return 1.0 / (1.0 + math.exp(-low))
+
+
+@kernel
+def wanted(g, c):
+    """How many samples of class c should lie beyond its level. O(1)."""
+    need = g.level[c, NEED]
+    return g.level[c, BOOST] * (need + 2.0 * math.sqrt(need) + 0.05)
+
+
+@kernel
+def reset_level(g, c):
+    """Find the level of class c, and that of a second stage, anew. O(groups), a handful of times."""
+    want = wanted(g, c)
+    x = find_level(g, c, want, 1.0 - 2.0**-40)
+    second = find_level(g, c, _NEXT_STAGE * want, x) if x > 0.0 else 0.0
+    _, groups = _expected(g, c, 0.5)
+    g.level[c, SECOND] = second
+    g.level[c, GROUPS] = groups
+    g.level[c, WASTE] = 0.0
+    set_level(g, c, x)
+
+
+@kernel
+def open_level(g, c, need):
+    """The first level of class c, for so many samples needed. O(groups)."""
+    g.level[c, NEED] = need
+    g.level[c, BOOST] = 1.0
+    reset_level(g, c)
+
+
+@kernel
+def adapt_level(g, c, beyond, need, below):
+    """Learn from a round in which `beyond` samples of class c lay beyond its level, `need` would have been enough, and
+    `below` were looked at in later stages (0 if there were none). Amortised O(beyond + below)."""
+    level = g.level[c]
+    level[NEED] += _MEMORY * (need - level[NEED])
+    if 2 * below > beyond:
+        level[BOOST] = min(_MOST_BOOST, _GROW * level[BOOST])
+    else:
+        # Where few are needed, now and then a second stage is cheaper than always some more in the first.
+        level[BOOST] = max(1.0 - 0.5 / (1.0 + level[NEED]), _SHRINK * level[BOOST])
+    waste = float(below) + max(0.0, beyond - 2.0 * need - 3.0)
+    if waste > 0.0:
+        level[WASTE] += waste
+        if level[WASTE] > _LOOKS * (level[GROUPS] + 4.0) and (level[X0] > 0.0 or beyond > 4.0 * need + 16.0):
+            reset_level(g, c)

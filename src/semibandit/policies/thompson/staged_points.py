@@ -1,0 +1,307 @@
+"""The posterior samples beyond the level of each class, drawn without the others; and those below, stage by stage.
+
+An arm of a cold group exceeds the level x0 of its class with a small probability, so a Poisson process jumps to the
+candidates (`posterior_groups`), and `tail_draw` keeps or thins each. Arms of hot groups are drawn one by one; what falls
+below the level is forgotten. So after the first stage the sample of every arm is known or is known to be at most x0,
+and independent of all the others. A class that needs more goes on to a lower level: its unknown arms are drawn anew,
+given that they are at most x0, which is done by drawing until they are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from semibandit.compiled.handle import Floats1, Ints1, Ints2
+from semibandit.compiled.jit import kernel
+from semibandit.compiled.random import next_beta, next_exponential, next_uniform
+from semibandit.policies.thompson.posterior_groups import COLD_BELOW, bound_at, sum_rates
+from semibandit.policies.thompson.posterior_layout import (
+    CLASS,
+    G_LOSSES,
+    G_WINS,
+    GROUP,
+    LOG_X0,
+    LOG_Y0,
+    LONG,
+    LOSSES,
+    NEXT,
+    SHORT,
+    SIGMA,
+    SIZE,
+    START,
+    USED,
+    WINS,
+    X0,
+)
+from semibandit.policies.thompson.posterior_tail import draw_below, tail_draw
+
+# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups looked at below it.
+BEYOND, PICKED, BELOW = 0, 1, 2
+# Of `meta`: this round, this stage, samples of the first stage, and entries of the heap behind them.
+ROUND, STAGE, FIRST, LATE = 0, 1, 2, 3
+# Of `mark`: the last round in which the sample of an arm was known, the last stage in which it was a candidate.
+DRAWN_IN, TRIED_IN = 0, 1
+# An entry names the arm in its low bits, the class above them.
+CLASS_BITS, ARM_BITS = 32, (1 << 32) - 1
+
+
+class Points(NamedTuple):
+    """Samples that are known: ``value[i]`` of ``arm[i]``. The first `FIRST` are sorted, the next `LATE` are a heap.
+
+    An entry of the heap whose arm is -1 - c says that class c is known down to that value only. `order`: classes by
+    level, highest first. `spare` and `count` are scratch for sorting.
+    """
+
+    value: Floats1
+    arm: Ints1
+    spare_value: Floats1
+    spare_arm: Ints1
+    count: Ints1
+    mark: Ints2
+    tally: Ints2
+    order: Ints1
+    meta: Ints1
+
+
+def new_points(n_arms: int, n_classes: int) -> Points:
+    """Nothing known. O(K)."""
+    n = n_arms + n_classes + 1
+    return Points(
+        value=np.zeros(n),
+        arm=np.zeros(n, dtype=np.int64),
+        spare_value=np.zeros(n),
+        spare_arm=np.zeros(n, dtype=np.int64),
+        count=np.zeros(max(257, n + 2), dtype=np.int64),
+        mark=np.zeros((n_arms, 2), dtype=np.int64),
+        tally=np.zeros((n_classes, 3), dtype=np.int64),
+        order=np.arange(n_classes, dtype=np.int64),
+        meta=np.zeros(4, dtype=np.int64),
+    )
+
+
+# -- the heap of what came late ------------------------------------------------------------------------------------
+
+
+@kernel
+def push_late(points, value, arm):
+    """Add an entry. O(log entries)."""
+    first = points.meta[FIRST]
+    at = points.meta[LATE]
+    points.meta[LATE] = at + 1
+    while at > 0:
+        up = (at - 1) >> 1
+        if points.value[first + up] >= value:
+            break
+        points.value[first + at] = points.value[first + up]
+        points.arm[first + at] = points.arm[first + up]
+        at = up
+    points.value[first + at] = value
+    points.arm[first + at] = arm
+
+
+@kernel
+def drop_late(points):
+    """Take the entry of largest value away. O(log entries)."""
+    first = points.meta[FIRST]
+    n = points.meta[LATE] - 1
+    points.meta[LATE] = n
+    value = points.value[first + n]
+    arm = points.arm[first + n]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= n:
+            break
+        if child + 1 < n and points.value[first + child + 1] > points.value[first + child]:
+            child += 1
+        if points.value[first + child] <= value:
+            break
+        points.value[first + at] = points.value[first + child]
+        points.arm[first + at] = points.arm[first + child]
+        at = child
+    points.value[first + at] = value
+    points.arm[first + at] = arm
+
+
+# -- stages --------------------------------------------------------------------------------------------------------
+
+
+# Of so few candidates of a group it is looked up which members they were; more leave marks.
+_FEW = 16
+
+
+@kernel
+def _untried(g, points, rng, k, tried):
+    """A random member of group k that was no candidate in this stage, of which there were `tried`. Expected O(1) while
+    half are left. A mark is seldom in a cache, so the first few places are kept in `count`."""
+    size = g.info[k, SIZE]
+    start = g.info[k, START]
+    place = points.count
+    if tried == _FEW:
+        for i in range(_FEW):
+            points.mark[g.members[start + place[i]], TRIED_IN] = points.meta[STAGE]
+    while True:
+        at = int(next_uniform(rng) * size)
+        if tried < _FEW:
+            i = 0
+            while i < tried and place[i] != at:
+                i += 1
+            if i == tried:
+                place[tried] = at
+                return g.members[start + at]
+        else:
+            arm = g.members[start + at]
+            if points.mark[arm, TRIED_IN] != points.meta[STAGE]:
+                points.mark[arm, TRIED_IN] = points.meta[STAGE]
+                return arm
+
+
+@kernel
+def _candidates(g, points, rng, k, c, at, n):
+    """The samples of cold group k beyond its level, into `points` from place n on; `at`: exponent of the first
+    candidate. Returns the next place. Expected O(candidates)."""
+    size = g.info[k, SIZE]
+    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    x, log_x, log_y, sigma = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0], g.const[k, SIGMA]
+    tried = 0
+    while at < sigma:
+        y = tail_draw(rng, wins, losses, x, log_x, log_y)
+        arm = _untried(g, points, rng, k, tried)
+        if y >= 0.0:
+            points.value[n] = y
+            points.arm[n] = c << CLASS_BITS | arm
+            points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+            points.tally[c, BEYOND] += 1
+            n += 1
+        tried += 1
+        if tried == size:
+            break
+        at += next_exponential(rng) / (size - tried)
+    return n
+
+
+@kernel
+def draw_points(g, points, rng):
+    """Begin a round: all samples beyond the levels, unsorted. Expected O(classes + hot arms + candidates), and a step
+    for 4,096 groups."""
+    points.meta[ROUND] += 1
+    points.meta[STAGE] += 1
+    points.meta[LATE] = 0
+    now = points.meta[ROUND]
+    n = 0
+    for c in range(g.population.shape[0]):
+        points.tally[c, BEYOND] = 0
+        points.tally[c, PICKED] = 0
+        points.tally[c, BELOW] = 0
+        k = g.head[2 * c]
+        x = g.level[c, X0]
+        before = n
+        while k >= 0:
+            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+            start = g.info[k, START]
+            for i in range(start, start + g.info[k, SIZE]):
+                y = next_beta(rng, wins + 1.0, losses + 1.0)
+                if y > x or x == 0.0:
+                    points.value[n] = y
+                    points.arm[n] = c << CLASS_BITS | g.members[i]
+                    points.mark[g.members[i], DRAWN_IN] = now
+                    n += 1
+            k = g.info[k, NEXT]
+        points.tally[c, BEYOND] = n - before
+    sum_rates(g)
+    k = 0
+    used = g.meta[USED]
+    left = next_exponential(rng)
+    while k < used:
+        if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
+            left -= g.long[k >> LONG]
+            k += 1 << LONG
+        elif k & ((1 << SHORT) - 1) == 0 and g.short[k >> SHORT] <= left:
+            left -= g.short[k >> SHORT]
+            k += 1 << SHORT
+        elif g.rate[k] <= left:
+            left -= g.rate[k]
+            k += 1
+        else:
+            n = _candidates(g, points, rng, k, g.info[k, CLASS], left / g.info[k, SIZE], n)
+            left = next_exponential(rng)
+            k += 1
+    points.meta[FIRST] = n
+
+
+@kernel
+def _draw_unknown(g, points, rng, k, c, above, x):
+    """The samples beyond x of all unknown arms of group k, which are at most `above`, to the heap. O(size)."""
+    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    start = g.info[k, START]
+    for i in range(start, start + g.info[k, SIZE]):
+        arm = g.members[i]
+        if points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
+            points.tally[c, BELOW] += 1
+            y = draw_below(rng, wins, losses, above)
+            if y > x or x == 0.0:
+                points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+                push_late(points, y, c << CLASS_BITS | arm)
+
+
+@kernel
+def draw_stage(g, points, rng, c, above, x):
+    """The samples of class c between x and `above`, to the heap, where they are known beyond `above`.
+
+    O(groups of the class + candidates).
+    """
+    points.meta[STAGE] += 1
+    log_x = math.log(x) if x > 0.0 else 0.0
+    log_y = math.log1p(-x)
+    for heat in range(2):
+        k = g.head[2 * c + heat]
+        while k >= 0:
+            points.tally[c, BELOW] += 1
+            bound = bound_at(g, k, x, log_x, log_y) if x > 0.0 else 1.0
+            if bound >= COLD_BELOW:
+                _draw_unknown(g, points, rng, k, c, above, x)
+                k = g.info[k, NEXT]
+                continue
+            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+            sigma = -math.log1p(-bound)
+            size = g.info[k, SIZE]
+            tried = 0
+            at = next_exponential(rng) / size
+            while at < sigma:
+                points.tally[c, BELOW] += 1
+                arm = _untried(g, points, rng, k, tried)
+                if points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
+                    y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                    while y > above:
+                        # Not what is known of the arm: it is drawn once more.
+                        y = -1.0
+                        if next_uniform(rng) < bound:
+                            y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                    if y >= 0.0:
+                        points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+                        push_late(points, y, c << CLASS_BITS | arm)
+                tried += 1
+                if tried == size:
+                    break
+                at += next_exponential(rng) / (size - tried)
+            k = g.info[k, NEXT]
+    if x > 0.0:
+        push_late(points, x, -1 - c)
+
+
+@kernel
+def draw_listed(g, points, rng, c, above, n):
+    """The samples of the arms ``spare_arm[:n]`` of class c that are present and unknown, to the heap. O(n log n).
+
+    All are at most `above`.
+    """
+    for i in range(n):
+        arm = points.spare_arm[i]
+        if g.arm[arm, GROUP] >= 0 and points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
+            points.tally[c, BELOW] += 1
+            points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+            y = draw_below(rng, float(g.arm[arm, WINS]), float(g.arm[arm, LOSSES]), above)
+            push_late(points, y, c << CLASS_BITS | arm)

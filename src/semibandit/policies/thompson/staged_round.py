@@ -1,0 +1,253 @@
+"""One round of Thompson sampling by stages: the greedy over the samples in descending order, drawn as far as needed.
+
+Greedy looks at samples from the largest down. It may look at a value once every class that is still open is known down
+to there. A class whose level is reached while it is open goes on to a lower level, or, where the arms that are still
+open can be listed, these alone are drawn. Arms of closed classes, and arms that the picked ones span, are never drawn.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from semibandit.compiled.handle import Ints1, Number, Whole, Words1
+from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.sorting import merge_sort, sort_ids, sort_keys
+from semibandit.policies.rounds import ASK, implement_rounds
+from semibandit.policies.thompson.posterior_layout import Groups, X0
+from semibandit.policies.thompson.rounds import BEGIN, END, grouped_learn
+from semibandit.policies.thompson.staged_levels import (
+    GROUPS,
+    SECOND,
+    adapt_level,
+    find_level,
+    open_level,
+    wanted,
+)
+from semibandit.policies.thompson.staged_points import (
+    ARM_BITS,
+    BELOW,
+    BEYOND,
+    CLASS_BITS,
+    FIRST,
+    LATE,
+    PICKED,
+    Points,
+    draw_listed,
+    draw_points,
+    draw_stage,
+    drop_late,
+)
+from semibandit.policies.thompson.staged_rules import (
+    GraphRule,
+    MatchRule,
+    TreeRule,
+    rule_clear,
+    rule_list,
+    rule_open,
+    rule_pick,
+)
+
+
+@kernel
+def _sort_classes(g, points):
+    """Classes by level, highest first; insertion, as few levels change from round to round. O(classes) for most."""
+    order = points.order
+    for i in range(1, order.shape[0]):
+        c = order[i]
+        j = i
+        while j > 0 and g.level[order[j - 1], X0] < g.level[c, X0]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = c
+
+
+@inline_kernel
+def _go_on(g, points, rng, rule, c, above):
+    """Let class c, known down to `above`, be known further down, or all of it that is still open."""
+    points.tally[c, BELOW] += 1
+    want = wanted(g, c)
+    n = rule_list(
+        rule, points.spare_arm, min(points.spare_arm.shape[0], int(8.0 * want + g.level[c, GROUPS]) + 64)
+    )
+    if n >= 0:
+        draw_listed(g, points, rng, c, above, n)
+        return
+    x = g.level[c, SECOND]
+    if x >= above:
+        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above)
+    draw_stage(g, points, rng, c, above, x)
+
+
+@inline_kernel
+def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked, most):
+    """Greedy over the sorted samples i .. end - 1 of the classes ``order[j:stop]``, until `most` arms are picked.
+
+    Returns how many are, and the place after the last of these samples that was.
+    """
+    first = points.meta[FIRST]
+    points.meta[LATE] = 0
+    last = i
+    while picked < most:
+        # What comes next: a sample of the first stage, a level of the first stage, or something of later stages.
+        x = value[i] if i < end else -1.0
+        level = g.level[points.order[j], X0] if j < stop else 0.0
+        late = points.value[first] if points.meta[LATE] > 0 else -1.0
+        if level > 0.0 and level >= x and level >= late:
+            c = points.order[j]
+            j += 1
+            if g.population[c] > 0 and rule_open(rule, c):
+                _go_on(g, points, rng, rule, c, level)
+            continue
+        if late > x:
+            one = points.arm[first]
+            drop_late(points)
+            if one < 0:
+                if rule_open(rule, -1 - one):
+                    _go_on(g, points, rng, rule, -1 - one, late)
+                continue
+        elif i < end:
+            one = entry[i]
+            i += 1
+        else:
+            break
+        c = one >> CLASS_BITS
+        if rule_pick(rule, one & ARM_BITS, c):
+            out[picked] = one & ARM_BITS
+            picked += 1
+            points.tally[c, PICKED] += 1
+            last = i
+    return picked, last
+
+
+@kernel
+def _by_class(points):
+    """The samples of the first stage class by class, into the spare arrays; ``count[c]``: where class c ends. O(n + C)."""
+    count, tally = points.count, points.tally
+    total = 0
+    for c in range(tally.shape[0]):
+        count[c] = total
+        total += tally[c, BEYOND]
+    for i in range(total):
+        c = points.arm[i] >> CLASS_BITS
+        points.spare_value[count[c]] = points.value[i]
+        points.spare_arm[count[c]] = points.arm[i]
+        count[c] += 1
+
+
+@inline_kernel
+def play_stages(g, points, rng, rule, most, apart, out):
+    """The best base of one posterior sample, into `out`, unsorted; how many arms. `apart`: whether an arm of one class
+    never stands in the way of another class."""
+    classes = g.population.shape[0]
+    for c in range(classes):
+        if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
+            open_level(g, c, float(most[c]))
+    draw_points(g, points, rng)
+    rule_clear(rule)
+    first = points.meta[FIRST]
+    picked = 0
+    if apart:
+        _by_class(points)
+        begin = 0
+        for c in range(classes):
+            end = begin + points.tally[c, BEYOND]
+            n = end - begin
+            merge_sort(
+                points.spare_value[begin:end], points.spare_arm[begin:end], n, points.value, points.arm
+            )
+            picked, _ = _play_part(
+                g,
+                points,
+                rng,
+                rule,
+                points.spare_value,
+                points.spare_arm,
+                begin,
+                end,
+                c,
+                c + 1,
+                out,
+                picked,
+                picked + most[c],
+            )
+            begin = end
+    else:
+        sort_keys(points.value, points.arm, first, points.spare_value, points.spare_arm, points.count)
+        _sort_classes(g, points)
+        value, entry, full = points.value, points.arm, out.shape[0]
+        picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, picked, full)
+    if classes == 1 and not apart:
+        # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
+        beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
+        need = float(last) if below == 0 else (0.9 * beyond if 4 * below < beyond else float(beyond))
+        adapt_level(g, 0, float(beyond), need, below)
+    else:
+        for c in range(classes):
+            t = points.tally
+            adapt_level(g, c, float(t[c, BEYOND]), float(t[c, PICKED]), t[c, BELOW])
+    return picked
+
+
+class TreeRounds(NamedTuple):
+    """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family. The
+    rest as in `rounds.GroupedRounds`."""
+
+    low: Number
+    span: Number
+    groups: Groups
+    points: Points
+    rule: TreeRule
+    most: Ints1
+    apart: Whole
+    rng: Words1
+    waiting: Ints1
+    won: Ints1
+    meta: Ints1
+
+
+class GraphRounds(NamedTuple):
+    """As `TreeRounds`."""
+
+    low: Number
+    span: Number
+    groups: Groups
+    points: Points
+    rule: GraphRule
+    most: Ints1
+    apart: Whole
+    rng: Words1
+    waiting: Ints1
+    won: Ints1
+    meta: Ints1
+
+
+class MatchRounds(NamedTuple):
+    """As `TreeRounds`."""
+
+    low: Number
+    span: Number
+    groups: Groups
+    points: Points
+    rule: MatchRule
+    most: Ints1
+    apart: Whole
+    rng: Words1
+    waiting: Ints1
+    won: Ints1
+    meta: Ints1
+
+
+@kernel
+def _staged_select(own, engine, t, out):
+    """The best base of one sample. ASK while outcomes wait for room."""
+    if own.meta[BEGIN] < own.meta[END]:
+        return ASK
+    points = own.points
+    n = play_stages(own.groups, points, own.rng, own.rule, own.most, own.apart, out)
+    sort_ids(out, n, points.spare_arm, points.count)
+    return n
+
+
+ROUNDS_OF = {TreeRule: TreeRounds, GraphRule: GraphRounds, MatchRule: MatchRounds}
+for _rounds in ROUNDS_OF.values():
+    implement_rounds(_rounds, select=_staged_select, learn=grouped_learn, touches="nothing")
