@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.arms import COUNT, TOTAL
-from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Number, Shorts2, Whole
+from semibandit.compiled.handle import Bytes1, Floats1, Floats2, Ints1, Ints2, Number, Shorts2, Whole
 from semibandit.compiled.jit import inline_kernel
 from semibandit.engines.clock import AHEAD, CURRENT, ETA, SCALE, stair_at_least, tick
 
 UCB, CLIPPED, UCB_V, KL = 0, 1, 2, 3
 
 # Of `meta`: what the weights in the records are (0: not yet any, indices at the level, bounds, places of lots), how
-# often they were all written, how many arms are listed; and, where bounds were of no use, for how many rounds they are
-# left aside and for how many they were last. Of `now`: the level of the round, and that of the bounds.
-WHAT, WRITTEN, LISTED, ASIDE, LAST_ASIDE = range(5)
+# often they were all written; and, where bounds were of no use, for how many rounds they are left aside and for how
+# many they were last. Of `now`: the level of the round.
+WHAT, WRITTEN, ASIDE, LAST_ASIDE = range(4)
 INDICES, BOUNDS, PLACES = 1, 2, 3
-LEVEL, BOUND_LEVEL = 0, 1
+LEVEL = 0
 
 _NEWTON = 60
 
@@ -41,13 +41,24 @@ class Lots(NamedTuple):
     now: Floats1
 
 
+class Bounds(NamedTuple):
+    """Bounds of indices with deadlines (`policies.index.deadlines`). By arm: `link`, its neighbours in its list,
+    `power` and `state`. `listed`: exact arms, in no order. `heads`: the first arm of the list of each power."""
+
+    link: Shorts2
+    power: Bytes1
+    state: Bytes1
+    listed: Ints1
+    heads: Ints1
+    meta: Ints1
+
+
 class IndexRounds(NamedTuple):
     """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
 
     `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
-    long as none ever did. `first`: indices of arms never seen, or empty. `alike`: see `write_indices`. The rest
-    is empty under a staircase: `bound`, the index at the level of the bounds; `exact_at`, the level at which the weight
-    in the records is the index of the arm (else -1); the arms with such a weight, listed in no order; `lots`.
+    long as none ever did. `first`: indices of arms never seen, or empty. `alike`: see `write_indices`. `bounds` and
+    `lots` are empty under a staircase.
     """
 
     kind: Whole
@@ -58,12 +69,9 @@ class IndexRounds(NamedTuple):
     waiting: Ints1
     first: Floats1
     alike: Ints1
-    bound: Floats1
-    exact_at: Floats1
-    listed: Ints1
-    is_listed: Flags1
     meta: Ints1
     now: Floats1
+    bounds: Bounds
     lots: Lots
 
 

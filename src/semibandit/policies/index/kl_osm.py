@@ -154,6 +154,11 @@ class KLOSM(EnginePolicy):
         self._index.set_state(state)
         super()._set_state(state)
 
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        self._engine._check()
+        self._index.check(self._recs)
+
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "clock": self.clock}
         about["bytes"] += self._index.memory()

@@ -1,15 +1,8 @@
-"""Arms of which the same is known share an index at every level: a lot of arms is looked at as one.
+"""Arms of which the same is known, together: lots of arms, which have one index at every level.
 
-Under the exact clock the level is another one in every round, and with it all indices; their order is nearly always the
-one of the round before. So the weight of an arm is a *place*: a number that only says where its lot stands among the
-lots. A round asks the engine for the best base by place, and then sees whether the places tell the truth where it
-matters: no lot below one of the base's has an index that is as large, and lots that share a place with one of them
-share the index. If so, an arm of the base beats every arm that it could be exchanged with by index too, ties by
-id as ever, and the base is the best one by index. If not, the smaller of two lots that stand wrong gets another place,
-which touches its members only (docs/theory.md, E).
-
-Indices never fall with the level, so an index at a somewhat higher level is a bound for many rounds; the index of a lot
-below the base's is computed only where its bound is not below theirs.
+What is known of an arm is its count, its sum (of squares too, for UCB-V), plays that wait, and the index that a prior
+gives it before the first. Each lot has a place, a number that says where it stands among the lots; it is the
+weight of its arms (`policies.index.places`). The arms of a lot are in a list, lots are found by a hash table.
 """
 
 from __future__ import annotations
@@ -20,16 +13,11 @@ import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.kernels import engine_touch, engine_touch_all
 from semibandit.policies.index.formulas import (
     KL,
     LEVEL,
-    PLACES,
-    WHAT,
-    WRITTEN,
     IndexRounds,
     Lots,
-    exact_level,
     index_of,
     know_the_same,
 )
@@ -50,9 +38,6 @@ UNTIL = 0
 
 # Lots pay from this many arms on, while there are this many arms for each of them; and there are never more than that.
 _FROM, _SHARE, _MOST = 256, 8, 4096
-
-# How many rounds bounds hold at least, and how often places are corrected in a round before all are given anew.
-_HOLD, _CORRECT = 16, 64
 
 _A = np.uint64(0x9E3779B97F4A7C15)
 _B = np.uint64(0xD1342543DE82EF95)
@@ -99,7 +84,7 @@ def _hash_of(own, recs, arm):
 
 
 @kernel
-def _look_ahead(own, recs, lot):
+def look_ahead(own, recs, lot):
     """Compute the bound of a lot. O(1).
 
     What rounding may do to a KL index (that it falls by a hair where the level grows by one) is added.
@@ -115,7 +100,7 @@ def _look_ahead(own, recs, lot):
 
 
 @inline_kernel
-def _index_now(own, recs, lot):
+def index_now(own, recs, lot):
     """The index of a lot at the level of the round, computed once. O(1)."""
     value, level = own.lots.value, own.now[LEVEL]
     if value[lot, AT] != level:
@@ -125,7 +110,7 @@ def _index_now(own, recs, lot):
 
 
 @inline_kernel
-def _put(lots, at, lot):
+def put(lots, at, lot):
     """Let `lot` stand at this position of the order. O(lots)."""
     n = lots.meta[N_LOTS]
     for i in range(n, at, -1):
@@ -135,7 +120,7 @@ def _put(lots, at, lot):
 
 
 @kernel
-def _position(lots, lot):
+def position_of(lots, lot):
     """Where `lot` stands in the order. O(log lots) and those with the same place."""
     order, place = lots.order, lots.value[lot, PLACE]
     low, high = 0, lots.meta[N_LOTS]
@@ -151,16 +136,16 @@ def _position(lots, lot):
 
 
 @inline_kernel
-def _pull(lots, lot):
+def pull(lots, lot):
     """Take `lot` out of the order. O(lots)."""
     n = lots.meta[N_LOTS] - 1
-    for i in range(_position(lots, lot), n):
+    for i in range(position_of(lots, lot), n):
         lots.order[i] = lots.order[i + 1]
     lots.meta[N_LOTS] = n
 
 
 @kernel
-def _between(lots, at, wanted):
+def place_between(lots, at, wanted):
     """A place for a lot that is to stand at this position: `wanted`, or else between the neighbours' places. O(1).
 
     Where there is no number left between them, all places are to be given anew.
@@ -194,7 +179,7 @@ def _open_lot(own, recs, arm, h):
     lots.info[lot, HASH] = h
     lots.info[lot, SEEN] = 0
     value[lot, AT] = -1.0
-    _look_ahead(own, recs, lot)
+    look_ahead(own, recs, lot)
     index = value[lot, AHEAD_INDEX]
     low, high = 0, lots.meta[N_LOTS]
     while low < high:
@@ -206,8 +191,8 @@ def _open_lot(own, recs, arm, h):
     if low < lots.meta[N_LOTS] and value[order[low], AHEAD_INDEX] == index:
         value[lot, PLACE] = value[order[low], PLACE]
     else:
-        value[lot, PLACE] = _between(lots, low, index)
-    _put(lots, low, lot)
+        value[lot, PLACE] = place_between(lots, low, index)
+    put(lots, low, lot)
     return lot
 
 
@@ -271,7 +256,7 @@ def leave_lot(own, arm):
 @kernel
 def _close_lot(lots, lot):
     """The empty lot goes; later ones of its run in the table move up. O(lots)."""
-    _pull(lots, lot)
+    pull(lots, lot)
     table, info = lots.table, lots.info
     mask = table.shape[0] - 1
     hole = info[lot, HASH] & mask
@@ -289,164 +274,6 @@ def _close_lot(lots, lot):
     table[hole] = -1
     lots.spare[lots.meta[N_SPARE]] = lot
     lots.meta[N_SPARE] += 1
-
-
-@kernel
-def form_lots(own, engine, t, until):
-    """Put all arms into lots, places by the index at the level `until`; whether there is room for them all. O(K).
-
-    Where there is not, they are not tried again before as many rounds as it takes to play all arms.
-    """
-    lots, recs = own.lots, engine.recs
-    most = lots.value.shape[0]
-    lots.table[:] = -1
-    for lot in range(most):
-        lots.spare[lot] = most - 1 - lot
-    lots.meta[N_LOTS] = 0
-    lots.meta[N_SPARE] = most
-    lots.meta[STALE] = 0
-    lots.now[UNTIL] = until
-    lots.of[:] = -1
-    for arm in range(recs.shape[0]):
-        join_lot(own, recs, arm)
-        if lots.meta[STALE]:
-            own.meta[WHAT] = 0
-            return False
-    own.meta[WHAT] = PLACES
-    own.meta[WRITTEN] += 1
-    engine_touch_all(engine)
-    return True
-
-
-@kernel
-def follow_lots(own, engine, t, n_played):
-    """Begin a round with lots at the level of the round; whether that can be. O(1) expected, at times O(lots)."""
-    lots = own.lots
-    if lots.value.shape[0] == 0 or t < lots.meta[AGAIN]:
-        return False
-    level = own.now[LEVEL]
-    if own.meta[WHAT] != PLACES or lots.meta[STALE]:
-        until = max(level, exact_level(own, t + _HOLD))
-        if not form_lots(own, engine, t, until):
-            lots.meta[AGAIN] = t + 64 + engine.recs.shape[0] // n_played
-            return False
-    elif level > lots.now[UNTIL]:
-        n = lots.meta[N_LOTS]
-        lots.now[UNTIL] = max(level, exact_level(own, t + _HOLD + n // n_played))
-        for i in range(n):
-            _look_ahead(own, engine.recs, lots.order[i])
-    return True
-
-
-@kernel
-def stand_right(own, recs, arms):
-    """Whether the best base by place, `arms`, is the best by index. If not, two lots that stand wrong are noted.
-
-    Changes the cache of indices. O(lots), and the indices of the lots in the base and of those that come close.
-    """
-    lots = own.lots
-    value, info, order, n = lots.value, lots.info, lots.order, lots.meta[N_LOTS]
-    lots.meta[ANSWERS] += 1
-    answer = lots.meta[ANSWERS]
-    left = 0
-    for j in range(arms.shape[0]):
-        lot = lots.of[arms[j], LOT]
-        left += info[lot, SEEN] != answer
-        info[lot, SEEN] = answer
-    # Below `done` no index is as large as that of `last`, the last lot of the base; `highest` bounds those from there.
-    last, done, highest = -1, 0, -np.inf
-    at = 0
-    while left > 0:
-        place = value[order[at], PLACE]
-        end, here = at, -1
-        while end < n and value[order[end], PLACE] == place:
-            if info[order[end], SEEN] == answer:
-                here = order[end]
-                left -= 1
-            end += 1
-        if here < 0:
-            for i in range(at, end):
-                highest = max(highest, value[order[i], BOUND])
-            at = end
-            continue
-        index = _index_now(own, recs, here)
-        for i in range(at, end):
-            other = _index_now(own, recs, order[i])
-            if other != index:
-                lots.meta[LOWER] = order[i] if other > index else here
-                lots.meta[UPPER] = here if other > index else order[i]
-                return False
-        if last >= 0 and _index_now(own, recs, last) >= index:
-            lots.meta[LOWER], lots.meta[UPPER] = last, here
-            return False
-        if highest >= index:
-            for i in range(done, at):
-                if value[order[i], BOUND] >= index and _index_now(own, recs, order[i]) >= index:
-                    lots.meta[LOWER], lots.meta[UPPER] = order[i], here
-                    return False
-        last, done, highest = here, end, -np.inf
-        at = end
-    return True
-
-
-@kernel
-def _move_lot(own, engine, lot, place, at):
-    """Give a lot, which is out of the order, another place and position. O(lots) and O(1) for each member."""
-    lots, recs = own.lots, engine.recs
-    lots.value[lot, PLACE] = place
-    _put(lots, at, lot)
-    arm = lots.info[lot, FIRST]
-    while arm >= 0:
-        recs[arm, ALPHA] = place
-        engine_touch(engine, arm)
-        arm = lots.of[arm, AFTER]
-
-
-@kernel
-def correct(own, engine):
-    """Two lots stand wrong: the lower one, or one in the same place, has the larger index, or the same in another
-    place. The smaller of the two moves beyond the other, and on past all that it is then wrong with."""
-    lots, recs = own.lots, engine.recs
-    value, order = lots.value, lots.order
-    low, high = lots.meta[LOWER], lots.meta[UPPER]
-    up = lots.info[low, SIZE] <= lots.info[high, SIZE]
-    mover, other = (low, high) if up else (high, low)
-    index = _index_now(own, recs, mover)
-    _pull(lots, mover)
-    n = lots.meta[N_LOTS]
-    if _index_now(own, recs, other) == index:
-        _move_lot(own, engine, mover, value[other, PLACE], _position(lots, other))
-        return
-    at = _position(lots, other)
-    place = value[other, PLACE]
-    if up:
-        while at < n and (value[order[at], PLACE] == place or _index_now(own, recs, order[at]) < index):
-            at += 1
-    else:
-        while at > 0 and (
-            value[order[at - 1], PLACE] == place or _index_now(own, recs, order[at - 1]) > index
-        ):
-            at -= 1
-    beyond = at if up else at - 1
-    if 0 <= beyond < n and _index_now(own, recs, order[beyond]) == index:
-        _move_lot(own, engine, mover, value[order[beyond], PLACE], at)
-        return
-    if up and at < n:
-        while at > 0 and value[order[at - 1], PLACE] == value[order[at], PLACE]:
-            at -= 1
-    elif not up and at > 0:
-        while at < n and value[order[at - 1], PLACE] == value[order[at], PLACE]:
-            at += 1
-    _move_lot(own, engine, mover, _between(lots, at, value[mover, AHEAD_INDEX]), at)
-
-
-@kernel
-def set_right(own, engine, t, tries):
-    """`correct`, or after many tries give all places anew, by the indices of the round: those are right."""
-    if tries >= _CORRECT or own.lots.meta[STALE]:
-        form_lots(own, engine, t, own.now[LEVEL])
-    else:
-        correct(own, engine)
 
 
 def check_lots(own: IndexRounds, recs: FloatArray) -> None:

@@ -4,13 +4,11 @@ A kinetic engine follows weights that are linear in lam. KL-UCB, UCB-V and clipp
 into the records as plain weights (beta = 0).
 
 Under a staircase clock all K of them are computed when the level changes, some 150 times in 10^6 rounds, and only those
-of played arms in between. Under the exact clock the level changes every round, but indices never fall with the level:
-the index at a somewhat higher level is a bound that holds for many rounds. An engine keeps the best base of the bounds;
-bounds of its arms are replaced by what their index is now, and when all are, it is the best base of the indices too,
-with the same ties. So few indices are computed a round.
-
-Where the same is known of many arms (few plays, rewards of 0 or 1) bounds say little, because very many arms share the
-largest one. Such arms are looked at together (`policies.index.lots`), as long as there are few different ones.
+of played arms in between. Under the exact clock the level changes every round, but indices never fall with the level,
+and the order of two changes rarely. Where the same is known of many arms (few plays, rewards of 0 or 1) they are looked
+at together (`policies.index.lots`, `places`); else the weights are bounds that hold for many rounds
+(`policies.index.deadlines`).
+Either way the base is the best one by index, with the same ties, and few indices are computed a round.
 """
 
 from __future__ import annotations
@@ -25,46 +23,42 @@ from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import bytes_of
 from semibandit.engines.clock import ETA
-from semibandit.engines.kernels import engine_select, engine_touch, engine_touch_all, engine_touch_many
+from semibandit.engines.kernels import engine_select, engine_touch_all, engine_touch_many
 from semibandit.errors import ParameterError
 from semibandit.policies.decisions import room_for
+from semibandit.policies.index.deadlines import (
+    change_bound,
+    check_bounds,
+    follow_bounds,
+    new_bounds,
+    note_answer,
+    settle_bounds,
+)
 from semibandit.policies.index.formulas import (
     ASIDE,
-    BOUND_LEVEL,
     BOUNDS,
     CLIPPED,
     INDICES,
     LAST_ASIDE,
     LEVEL,
-    LISTED,
     PLACES,
     UCB,
     UCB_V,
     WHAT,
     WRITTEN,
     IndexRounds,
-    exact_level,
     index_of,
     know_the_same,
     level_of_round,
 )
-from semibandit.policies.index.lots import (
-    LOT,
-    check_lots,
-    follow_lots,
-    join_lot,
-    leave_lot,
-    new_lots,
-    set_right,
-    stand_right,
-)
+from semibandit.policies.index.lots import LOT, check_lots, join_lot, leave_lot, new_lots
+from semibandit.policies.index.places import follow_lots, set_right, stand_right
 from semibandit.policies.rounds import CompiledRounds, implement_rounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
-# How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are
-# computed, how many arms for each arm played keep their index from round to round, and for how many rounds bounds are
-# left aside at most.
-_AHEAD, _TRIES, _KEEP, _MOST_ASIDE = 16, 8, 2, 64
+# How often the engine is asked with better bounds at least, before all indices are computed (up to the price of that),
+# and for how many rounds bounds are left aside at most.
+_TRIES, _MOST_ASIDE = 32, 64
 
 # How many arms are remembered while all indices are written; a power of two.
 _ALIKE = 256
@@ -99,72 +93,9 @@ def write_indices(own, engine, level):
     return float(own.meta[WRITTEN])
 
 
-@kernel
-def _write_bounds(own, engine, t, n_played):
-    """Write bounds into the records that hold for so many rounds that they cost O(n_played) indices a round. O(K)."""
-    recs = engine.recs
-    above = exact_level(own, t + _AHEAD + recs.shape[0] // (2 * n_played))
-    for arm in range(recs.shape[0]):
-        bound = index_of(own, recs, arm, above)
-        own.bound[arm] = bound
-        own.exact_at[arm] = -1.0
-        own.is_listed[arm] = False
-        recs[arm, ALPHA] = bound
-        recs[arm, BETA] = 0.0
-    own.meta[WHAT] = BOUNDS
-    own.meta[WRITTEN] += 1
-    own.meta[LISTED] = 0
-    own.now[BOUND_LEVEL] = above
-    engine_touch_all(engine)
-
-
-@kernel
-def _write_index(own, engine, arm):
-    """Let the weight of `arm` be its index at the level of the round; whether it was another one. O(1)."""
-    own.exact_at[arm] = own.now[LEVEL]
-    if not own.is_listed[arm]:
-        own.is_listed[arm] = True
-        own.listed[own.meta[LISTED]] = arm
-        own.meta[LISTED] += 1
-    index = index_of(own, engine.recs, arm, own.now[LEVEL])
-    if index == engine.recs[arm, ALPHA]:
-        return False
-    engine.recs[arm, ALPHA] = index
-    engine_touch(engine, arm)
-    return True
-
-
-@kernel
-def _follow_level(own, engine, level, n_played):
-    """Bring the weights of listed arms to a new level: their indices, or bounds again if they are many."""
-    own.now[LEVEL] = level
-    n = own.meta[LISTED]
-    if n <= _KEEP * n_played + 8:
-        for i in range(n):
-            _write_index(own, engine, own.listed[i])
-        return
-    for i in range(n):
-        arm = own.listed[i]
-        own.is_listed[arm] = False
-        own.exact_at[arm] = -1.0
-        engine.recs[arm, ALPHA] = own.bound[arm]
-        engine_touch(engine, arm)
-    own.meta[LISTED] = 0
-
-
 @inline_kernel
 def _index_prepare(own, engine, t):
     return write_indices(own, engine, level_of_round(own, t))
-
-
-@kernel
-def _settle(own, engine, arms, level):
-    """Replace bounds of `arms` by indices; whether none was another number."""
-    settled = True
-    for j in range(arms.shape[0]):
-        if own.exact_at[arms[j]] != level and _write_index(own, engine, arms[j]):
-            settled = False
-    return settled
 
 
 @kernel
@@ -177,20 +108,19 @@ def _index_select(own, engine, t, out):
     level = level_of_round(own, t)
     meta = own.meta
     placed = bounded = False
-    if own.bound.shape[0] > 0:
-        own.now[LEVEL], before = level, own.now[LEVEL]
+    if own.bounds.listed.shape[0] > 0:
+        before = own.now[LEVEL]
+        own.now[LEVEL] = level
         placed = follow_lots(own, engine, t, out.shape[0])
-        if not placed:
+        bounded = not placed and meta[ASIDE] == 0
+        if bounded:
+            follow_bounds(own, engine, t, out.shape[0])
+        elif not placed:
             own.now[LEVEL] = before
-            bounded = meta[ASIDE] == 0
-    if bounded:
-        if meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
-            _write_bounds(own, engine, t, out.shape[0])
-        _follow_level(own, engine, level, out.shape[0])
-    elif not placed:
+    if not bounded and not placed:
         meta[ASIDE] = max(0, meta[ASIDE] - 1)
         write_indices(own, engine, level)
-    tries = 0
+    tries, most = 0, _TRIES + own.bounds.listed.shape[0] // (8 * out.shape[0])
     while True:
         # In one place, so that the engine is compiled into it once.
         n = engine_select(engine, float(own.meta[WRITTEN]), out)
@@ -198,14 +128,15 @@ def _index_select(own, engine, t, out):
         if placed:
             if stand_right(own, engine.recs, out[:n]):
                 return n
-            set_right(own, engine, t, tries)
+            set_right(own, engine, tries)
             continue
         if not bounded:
             return n
-        if _settle(own, engine, out[:n], level):
+        if settle_bounds(own, engine, out[:n]):
+            note_answer(own, out[:n])
             meta[LAST_ASIDE] = 0
             return n
-        if tries == _TRIES:
+        if tries == most:
             bounded = False
             meta[LAST_ASIDE] = meta[ASIDE] = min(max(4, 2 * meta[LAST_ASIDE]), _MOST_ASIDE)
             write_indices(own, engine, level)
@@ -235,9 +166,7 @@ def _rewrite(own, recs, arm):
             join_lot(own, recs, arm)
         return
     if own.meta[WHAT] == BOUNDS:
-        own.bound[arm] = index_of(own, recs, arm, own.now[BOUND_LEVEL])
-        own.exact_at[arm] = -1.0
-        recs[arm, ALPHA] = own.bound[arm]
+        change_bound(own, recs, arm)
     else:
         recs[arm, ALPHA] = index_of(own, recs, arm, own.now[LEVEL])
     recs[arm, BETA] = 0.0
@@ -278,12 +207,9 @@ class NonlinearIndex:
             waiting=np.zeros(0, dtype=np.int64),
             first=first,
             alike=np.zeros(_ALIKE, dtype=np.int64),
-            bound=np.zeros(n_bounds),
-            exact_at=np.zeros(n_bounds),
-            listed=np.zeros(n_bounds, dtype=np.int64),
-            is_listed=np.zeros(n_bounds, dtype=np.bool_),
-            meta=np.zeros(5, dtype=np.int64),
-            now=np.zeros(2),
+            meta=np.zeros(4, dtype=np.int64),
+            now=np.zeros(1),
+            bounds=new_bounds(n_bounds),
             lots=new_lots(n_bounds),
         )
 
@@ -331,6 +257,8 @@ class NonlinearIndex:
         """Assert all invariants. O(K)."""
         if self.own.meta[WHAT] == PLACES:
             check_lots(self.own, recs)
+        elif self.own.meta[WHAT] == BOUNDS:
+            check_bounds(self.own, recs)
 
     def memory(self) -> int:
         """Bytes held besides the records."""
