@@ -14,7 +14,7 @@ from oracles.cucb import NaiveCUCB
 from semibandit.compiled.jit import njit
 from semibandit.engines import ENGINES
 from semibandit.errors import ParameterError
-from semibandit.policies.index.nonlinear import kl_upper
+from semibandit.policies.index.formulas import kl_upper
 from semibandit.testing import check_policy
 from support.random_matroids import RANDOM
 

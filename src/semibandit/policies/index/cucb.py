@@ -17,8 +17,8 @@ from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.index.few import begin_round, ends_of, indices_of
+from semibandit.policies.index.formulas import UCB
 from semibandit.policies.index.nonlinear import (
-    UCB,
     NonlinearIndex,
     index_kind,
     rewrite_in_index,
@@ -287,6 +287,12 @@ class CUCB(ClockPolicy):
         if self._index is not None:
             self._index.set_state(state)
         super()._set_state(state)
+
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        self._engine._check()
+        if self._index is not None:
+            self._index.check(self._recs)
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "clock": self.clock}

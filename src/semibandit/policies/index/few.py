@@ -12,14 +12,14 @@ from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import inline_kernel
 from semibandit.engines.clock import CURRENT
 from semibandit.policies.decisions import Ends
-from semibandit.policies.index.nonlinear import (
+from semibandit.policies.index.formulas import (
     CLIPPED,
     KL,
     LEVEL,
     IndexRounds,
-    _index_of,
-    _level_of_round,
+    index_of,
     kl_upper,
+    level_of_round,
 )
 
 
@@ -27,12 +27,12 @@ from semibandit.policies.index.nonlinear import (
 def _indices_at(own, engine, arms, level, out):
     """The index of each of `arms` at `level`, into `out`. O(n)."""
     for i in range(arms.shape[0]):
-        out[i] = _index_of(own, engine.recs, arms[i], level)
+        out[i] = index_of(own, engine.recs, arms[i], level)
 
 
 def begin_round(policy: Any, t: int) -> None:
     """Move the clock of a policy that has a `NonlinearIndex` to round t; no weight is written. O(1)."""
-    by_handle(_level_of_round, IndexRounds).entry(policy._aside.own_handle, t)
+    by_handle(level_of_round, IndexRounds).entry(policy._aside.own_handle, t)
 
 
 def level_of(policy: Any) -> float:
@@ -67,7 +67,7 @@ def _lower_at(own, engine, arms, level, out):
         elif own.kind == CLIPPED:
             out[i] = mean - level / math.sqrt(n)
         else:
-            out[i] = 2.0 * mean - _index_of(own, engine.recs, arm, level)
+            out[i] = 2.0 * mean - index_of(own, engine.recs, arm, level)
 
 
 def ends_of(policy: Any, arms: IntArray, scores: FloatArray) -> Ends:

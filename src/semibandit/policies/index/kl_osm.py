@@ -15,7 +15,8 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.index.cucb import CLOCKS, FEW_ARMS
 from semibandit.policies.index.few import begin_round, ends_of, indices_of
-from semibandit.policies.index.nonlinear import KL, NonlinearIndex, rewrite_in_index, wait_in_index
+from semibandit.policies.index.formulas import KL
+from semibandit.policies.index.nonlinear import NonlinearIndex, rewrite_in_index, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
 
@@ -152,6 +153,11 @@ class KLOSM(EnginePolicy):
         self._clock[:] = array_of(state, "clock", np.float64, N_CLOCK)
         self._index.set_state(state)
         super()._set_state(state)
+
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        self._engine._check()
+        self._index.check(self._recs)
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "clock": self.clock}

@@ -20,7 +20,7 @@ from semibandit.matroids.validate import arm_ids
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.identification.circuits import best_exchange, exchange_table
-from semibandit.policies.index.nonlinear import kl_upper
+from semibandit.policies.index.formulas import kl_upper
 from semibandit.policies.records import CountingPolicy
 from semibandit.policies.rounds import ASK, count_rewards, implement_rounds
 from semibandit.policies.state import array_of, whole_of

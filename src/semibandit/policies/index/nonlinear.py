@@ -4,151 +4,64 @@ A kinetic engine follows weights that are linear in lam. KL-UCB, UCB-V and clipp
 into the records as plain weights (beta = 0).
 
 Under a staircase clock all K of them are computed when the level changes, some 150 times in 10^6 rounds, and only those
-of played arms in between. Under the exact clock the level changes every round, but indices never fall with the level:
-the index at a somewhat higher level is a bound that holds for many rounds. An engine keeps the best base of the bounds;
-bounds of its arms are replaced by what their index is now, and when all are, it is the best base of the indices too,
-with the same ties. So few indices are computed a round.
+of played arms in between. Under the exact clock the level changes every round, but indices never fall with the level,
+and the order of two changes rarely. Where the same is known of many arms (few plays, rewards of 0 or 1) they are looked
+at together (`policies.index.lots`, `places`); else the weights are bounds that hold for many rounds
+(`policies.index.deadlines`).
+Either way the base is the best one by index, with the same ties, and few indices are computed a round.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
-from semibandit.compiled.handle import Flags1, Floats1, Ints1, Number, Whole, by_handle
+from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.base import bytes_of
-from semibandit.engines.clock import AHEAD, CURRENT, ETA, SCALE, stair_at_least, tick
-from semibandit.engines.kernels import engine_select, engine_touch, engine_touch_all, engine_touch_many
+from semibandit.engines.clock import ETA
+from semibandit.engines.kernels import engine_select, engine_touch_all, engine_touch_many
 from semibandit.errors import ParameterError
 from semibandit.policies.decisions import room_for
+from semibandit.policies.index.deadlines import (
+    change_bound,
+    check_bounds,
+    follow_bounds,
+    new_bounds,
+    note_answer,
+    settle_bounds,
+)
+from semibandit.policies.index.formulas import (
+    ASIDE,
+    BOUNDS,
+    CLIPPED,
+    INDICES,
+    LAST_ASIDE,
+    LEVEL,
+    PLACES,
+    UCB,
+    UCB_V,
+    WHAT,
+    WRITTEN,
+    IndexRounds,
+    index_of,
+    know_the_same,
+    level_of_round,
+)
+from semibandit.policies.index.lots import LOT, check_lots, join_lot, leave_lot, new_lots
+from semibandit.policies.index.places import follow_lots, set_right, stand_right
 from semibandit.policies.rounds import CompiledRounds, implement_rounds
 from semibandit.policies.state import array_of, number_of, whole_of
 
-UCB, CLIPPED, UCB_V, KL = 0, 1, 2, 3
-
-# Of `meta`: what the weights in the records are (0: not yet any, indices at the level, bounds), how often they were
-# all written, how many arms are listed; and, where bounds were of no use, for how many rounds they are left aside and
-# for how many they were last. Of `now`: the level of the round, and that of the bounds.
-WHAT, WRITTEN, LISTED, ASIDE, LAST_ASIDE = range(5)
-INDICES, BOUNDS = 1, 2
-LEVEL, BOUND_LEVEL = 0, 1
-
-_NEWTON = 60
-
-# How many rounds bounds hold at least, how often the engine is asked with better bounds before all indices are
-# computed, how many arms for each arm played keep their index from round to round, and for how many rounds bounds are
-# left aside at most.
-_AHEAD, _TRIES, _KEEP, _MOST_ASIDE = 16, 8, 2, 64
+# How often the engine is asked with better bounds at least, before all indices are computed (up to the price of that),
+# and for how many rounds bounds are left aside at most.
+_TRIES, _MOST_ASIDE = 32, 64
 
 # How many arms are remembered while all indices are written; a power of two.
 _ALIKE = 256
-
-
-class IndexRounds(NamedTuple):
-    """`clock` tells the level (`engines.clock`; for KL its scale is c of c log log t).
-
-    `squares`: sums of squared rewards, for UCB-V only. `waiting`: plays of each arm that wait for feedback, empty as
-    long as none ever did. `first`: indices of arms never seen, or empty. `alike`: see `write_indices`. The rest
-    is empty under a staircase: `bound`, the index at the level of the bounds; `exact_at`, the level at which the weight
-    in the records is the index of the arm (else -1); the arms with such a weight, listed in no order.
-    """
-
-    kind: Whole
-    low: Number
-    high: Number
-    clock: Floats1
-    squares: Floats1
-    waiting: Ints1
-    first: Floats1
-    alike: Ints1
-    bound: Floats1
-    exact_at: Floats1
-    listed: Ints1
-    is_listed: Flags1
-    meta: Ints1
-    now: Floats1
-
-
-@inline_kernel
-def kl_upper(p, d):
-    """The largest q in [p, 1] with kl(p, q) <= d, for Bernoulli distributions. About six Newton steps.
-
-    kl(p, .) is convex and increases to the right of p, so Newton's method from a point beyond the root decreases to it.
-    Two bounds give such a point: Pinsker's, and 1 - q >= exp(-(d + h(p)) / (1 - p)) with the entropy h.
-    """
-    if p >= 1.0:
-        return 1.0
-    if d <= 0.0:
-        return max(p, 0.0)
-    if p <= 0.0:
-        return -math.expm1(-d)
-    h = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
-    q = min(p + math.sqrt(0.5 * d), -math.expm1(-(d + h) / (1.0 - p)))
-    for _ in range(_NEWTON):
-        if q >= 1.0:
-            return 1.0
-        gap = -h - p * math.log(q) - (1.0 - p) * math.log1p(-q) - d
-        step = gap * q * (1.0 - q) / (q - p) if q > p else 0.0
-        if not step > 1e-16:
-            break
-        q -= step
-    return max(q, p)
-
-
-@inline_kernel
-def _index_of(own, recs, arm, level):
-    """The index of an arm at `level`: lam of CUCB's clock, or the right-hand side of the condition on N kl for KL."""
-    seen = recs[arm, COUNT]
-    n = seen + own.waiting[arm] if own.waiting.shape[0] else seen
-    if n <= 0.0:
-        return own.first[arm] if own.first.shape[0] else np.inf
-    mean = recs[arm, TOTAL] / seen if seen > 0.0 else own.high
-    if own.kind == CLIPPED:
-        return min(own.high, mean + level / math.sqrt(n))
-    span = own.high - own.low
-    if own.kind == UCB_V:
-        variance = max(0.0, own.squares[arm] / seen - mean * mean) if seen > 0.0 else 0.25 * span * span
-        lam = level / span
-        return mean + lam * math.sqrt(2.0 * variance / n) + 3.0 * span * lam * lam / n
-    p = min(1.0, max(0.0, (mean - own.low) / span))
-    return own.low + span * kl_upper(p, level / n)
-
-
-@inline_kernel
-def _exact_level(own, t):
-    """The level of round t without any stairs. O(1)."""
-    log = math.log(float(t))
-    if own.kind != KL:
-        return math.sqrt(own.clock[SCALE] * (log + own.clock[AHEAD]))
-    return log + own.clock[SCALE] * math.log(max(1.0, log))
-
-
-@inline_kernel
-def _level_of_round(own, t):
-    """The level of round t. Changes the clock. O(1)."""
-    if own.kind != KL:
-        return tick(own.clock, t)
-    clock = own.clock
-    level = _exact_level(own, t)
-    if level > clock[CURRENT]:
-        # Levels are squares of widths, so a stair of levels is two of widths.
-        eta = clock[ETA]
-        clock[CURRENT] = level if eta <= 0.0 else stair_at_least(level, eta * (2.0 + eta))
-    return clock[CURRENT]
-
-
-@inline_kernel
-def _know_the_same(own, recs, arm, other):
-    """Whether two arms have the same index at any level, because all that it is made of is the same."""
-    same = recs[arm, COUNT] == recs[other, COUNT] and recs[arm, TOTAL] == recs[other, TOTAL]
-    same = same and (own.first.shape[0] == 0 or recs[arm, COUNT] > 0.0)
-    same = same and (own.squares.shape[0] == 0 or own.squares[arm] == own.squares[other])
-    return same and (own.waiting.shape[0] == 0 or own.waiting[arm] == own.waiting[other])
 
 
 @kernel
@@ -167,10 +80,10 @@ def write_indices(own, engine, level):
             n = recs[arm, COUNT]
             place = (np.int64(n) * 37 + np.int64((recs[arm, TOTAL] - n * own.low) / span)) & (_ALIKE - 1)
             other = alike[place]
-            if other >= 0 and _know_the_same(own, recs, arm, other):
+            if other >= 0 and know_the_same(own, recs, arm, other):
                 recs[arm, ALPHA] = recs[other, ALPHA]
             else:
-                recs[arm, ALPHA] = _index_of(own, recs, arm, level)
+                recs[arm, ALPHA] = index_of(own, recs, arm, level)
                 alike[place] = arm
             recs[arm, BETA] = 0.0
         own.meta[WHAT] = INDICES
@@ -180,102 +93,50 @@ def write_indices(own, engine, level):
     return float(own.meta[WRITTEN])
 
 
-@kernel
-def _write_bounds(own, engine, t, n_played):
-    """Write bounds into the records that hold for so many rounds that they cost O(n_played) indices a round. O(K)."""
-    recs = engine.recs
-    above = _exact_level(own, t + _AHEAD + recs.shape[0] // (2 * n_played))
-    for arm in range(recs.shape[0]):
-        bound = _index_of(own, recs, arm, above)
-        own.bound[arm] = bound
-        own.exact_at[arm] = -1.0
-        own.is_listed[arm] = False
-        recs[arm, ALPHA] = bound
-        recs[arm, BETA] = 0.0
-    own.meta[WHAT] = BOUNDS
-    own.meta[WRITTEN] += 1
-    own.meta[LISTED] = 0
-    own.now[BOUND_LEVEL] = above
-    engine_touch_all(engine)
-
-
-@kernel
-def _write_index(own, engine, arm):
-    """Let the weight of `arm` be its index at the level of the round; whether it was another one. O(1)."""
-    own.exact_at[arm] = own.now[LEVEL]
-    if not own.is_listed[arm]:
-        own.is_listed[arm] = True
-        own.listed[own.meta[LISTED]] = arm
-        own.meta[LISTED] += 1
-    index = _index_of(own, engine.recs, arm, own.now[LEVEL])
-    if index == engine.recs[arm, ALPHA]:
-        return False
-    engine.recs[arm, ALPHA] = index
-    engine_touch(engine, arm)
-    return True
-
-
-@kernel
-def _follow_level(own, engine, level, n_played):
-    """Bring the weights of listed arms to a new level: their indices, or bounds again if they are many."""
-    own.now[LEVEL] = level
-    n = own.meta[LISTED]
-    if n <= _KEEP * n_played + 8:
-        for i in range(n):
-            _write_index(own, engine, own.listed[i])
-        return
-    for i in range(n):
-        arm = own.listed[i]
-        own.is_listed[arm] = False
-        own.exact_at[arm] = -1.0
-        engine.recs[arm, ALPHA] = own.bound[arm]
-        engine_touch(engine, arm)
-    own.meta[LISTED] = 0
-
-
 @inline_kernel
 def _index_prepare(own, engine, t):
-    return write_indices(own, engine, _level_of_round(own, t))
-
-
-@kernel
-def _settle(own, engine, arms, level):
-    """Replace bounds of `arms` by indices; whether none was another number."""
-    settled = True
-    for j in range(arms.shape[0]):
-        if own.exact_at[arms[j]] != level and _write_index(own, engine, arms[j]):
-            settled = False
-    return settled
+    return write_indices(own, engine, level_of_round(own, t))
 
 
 @kernel
 def _index_select(own, engine, t, out):
-    """The best base by index. Under the exact clock expected to compute the indices of a few times D arms.
+    """The best base by index. Under the exact clock expected to compute the indices of a few times D arms or lots.
 
-    Bounds are of no use where very many arms share the largest one, as in the first rounds of rewards that are 0 or 1;
+    Bounds are of no use where very many arms share the largest one and yet there are too many lots of arms;
     all indices are then computed, for more and more rounds before bounds are tried again.
     """
-    level = _level_of_round(own, t)
+    level = level_of_round(own, t)
     meta = own.meta
-    bounded = own.bound.shape[0] > 0 and meta[ASIDE] == 0
-    if not bounded:
+    placed = bounded = False
+    if own.bounds.listed.shape[0] > 0:
+        before = own.now[LEVEL]
+        own.now[LEVEL] = level
+        placed = follow_lots(own, engine, t, out.shape[0])
+        bounded = not placed and meta[ASIDE] == 0
+        if bounded:
+            follow_bounds(own, engine, t, out.shape[0])
+        elif not placed:
+            own.now[LEVEL] = before
+    if not bounded and not placed:
         meta[ASIDE] = max(0, meta[ASIDE] - 1)
         write_indices(own, engine, level)
-    else:
-        if own.meta[WHAT] != BOUNDS or level > own.now[BOUND_LEVEL]:
-            _write_bounds(own, engine, t, out.shape[0])
-        _follow_level(own, engine, level, out.shape[0])
-    tries = 0
+    tries, most = 0, _TRIES + own.bounds.listed.shape[0] // (8 * out.shape[0])
     while True:
         # In one place, so that the engine is compiled into it once.
         n = engine_select(engine, float(own.meta[WRITTEN]), out)
         tries += 1
+        if placed:
+            if stand_right(own, engine.recs, out[:n]):
+                return n
+            set_right(own, engine, tries)
+            continue
         if not bounded:
             return n
-        if _settle(own, engine, out[:n], level):
+        if settle_bounds(own, engine, out[:n]):
+            note_answer(own, out[:n])
             meta[LAST_ASIDE] = 0
             return n
-        if tries == _TRIES:
+        if tries == most:
             bounded = False
             meta[LAST_ASIDE] = meta[ASIDE] = min(max(4, 2 * meta[LAST_ASIDE]), _MOST_ASIDE)
             write_indices(own, engine, level)
@@ -285,6 +146,9 @@ def _index_select(own, engine, t, out):
 def _index_learn(own, engine, arms, rewards, n):
     """Count rewards and their squares, then write the weight of each arm. Sums, so that order does not matter."""
     recs = engine.recs
+    if own.meta[WHAT] == PLACES:
+        for j in range(n):
+            leave_lot(own, arms[j])
     for j in range(n):
         recs[arms[j], COUNT] += 1.0
         recs[arms[j], TOTAL] += rewards[j]
@@ -296,19 +160,24 @@ def _index_learn(own, engine, arms, rewards, n):
 
 @inline_kernel
 def _rewrite(own, recs, arm):
-    """Write the weight of an arm of which something else is known now. O(1)."""
+    """Write the weight of an arm of which something else is known now; it is in no lot. O(1)."""
+    if own.meta[WHAT] == PLACES:
+        if own.lots.of[arm, LOT] < 0:
+            join_lot(own, recs, arm)
+        return
     if own.meta[WHAT] == BOUNDS:
-        own.bound[arm] = _index_of(own, recs, arm, own.now[BOUND_LEVEL])
-        own.exact_at[arm] = -1.0
-        recs[arm, ALPHA] = own.bound[arm]
+        change_bound(own, recs, arm)
     else:
-        recs[arm, ALPHA] = _index_of(own, recs, arm, own.now[LEVEL])
+        recs[arm, ALPHA] = index_of(own, recs, arm, own.now[LEVEL])
     recs[arm, BETA] = 0.0
 
 
 @inline_kernel
 def _wait_in_rounds(own, engine, arms, change):
     """Count `change` more plays that wait of each arm, and write their weights. O(len(arms))."""
+    if own.meta[WHAT] == PLACES:
+        for i in range(arms.shape[0]):
+            leave_lot(own, arms[i])
     if change != 0:
         for i in range(arms.shape[0]):
             own.waiting[arms[i]] += change
@@ -338,12 +207,10 @@ class NonlinearIndex:
             waiting=np.zeros(0, dtype=np.int64),
             first=first,
             alike=np.zeros(_ALIKE, dtype=np.int64),
-            bound=np.zeros(n_bounds),
-            exact_at=np.zeros(n_bounds),
-            listed=np.zeros(n_bounds, dtype=np.int64),
-            is_listed=np.zeros(n_bounds, dtype=np.bool_),
-            meta=np.zeros(5, dtype=np.int64),
-            now=np.zeros(2),
+            meta=np.zeros(4, dtype=np.int64),
+            now=np.zeros(1),
+            bounds=new_bounds(n_bounds),
+            lots=new_lots(n_bounds),
         )
 
     @property
@@ -383,7 +250,15 @@ class NonlinearIndex:
         self.own.squares[:] = array_of(state, "squares", np.float64, self.own.squares.size)
         self.own.now[LEVEL] = number_of(state, "level")
         self.own.meta[:] = 0
+        self.own.lots.meta[:] = 0
         self.own.meta[WRITTEN] = whole_of(state, "moves")
+
+    def check(self, recs: FloatArray) -> None:
+        """Assert all invariants. O(K)."""
+        if self.own.meta[WHAT] == PLACES:
+            check_lots(self.own, recs)
+        elif self.own.meta[WHAT] == BOUNDS:
+            check_bounds(self.own, recs)
 
     def memory(self) -> int:
         """Bytes held besides the records."""
