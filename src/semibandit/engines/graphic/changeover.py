@@ -9,15 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.graphic.challengers import (
-    BACK_A,
-    DEPTH,
-    PARENT,
-    WALK_A,
-    link,
-    raise_bound,
-    set_bound,
-)
 from semibandit.engines.graphic.edges import (
     ABSENT,
     COLD,
@@ -50,6 +41,10 @@ from semibandit.engines.graphic.state import (
     UNSORTED,
     open_forest,
 )
+from semibandit.engines.graphic.tree import link, raise_bound, set_bound
+
+# Columns of `walk`: a vertex, the half-edge that leads up, its depth, the place of the vertex above.
+WALKED, BACK, DEPTH, PARENT = range(4)
 
 
 @inline_kernel
@@ -68,23 +63,24 @@ def _link_base(state):
 
 @inline_kernel
 def _walk_from_anchors(state):
-    """Write every tree from its anchor down into `walk`; MARK is the place of a vertex there. O(V)."""
+    """Hang every tree from its anchor and write it into `walk`; MARK is the place of a vertex there. O(V)."""
     vertex, half, walk = state.vertex, state.tree.half, state.tree.walk
     n = 0
     for anchor in range(vertex.shape[0]):
         if vertex[anchor, LABEL] != anchor:
             continue
-        walk[n, WALK_A], walk[n, BACK_A], walk[n, DEPTH], walk[n, PARENT] = anchor, -1, 0, -1
+        walk[n, WALKED], walk[n, BACK], walk[n, DEPTH], walk[n, PARENT] = anchor, -1, 0, -1
         i = n
         n += 1
         while i < n:
-            v = walk[i, WALK_A]
+            v = walk[i, WALKED]
             vertex[v, MARK] = i
+            state.tree.up[v] = walk[i, BACK]
             h = vertex[v, FIRST_HALF]
             while h >= 0:
-                if h != walk[i, BACK_A]:
-                    walk[n, WALK_A] = half[h, FAR_END]
-                    walk[n, BACK_A] = h ^ 1
+                if h != walk[i, BACK]:
+                    walk[n, WALKED] = half[h, FAR_END]
+                    walk[n, BACK] = h ^ 1
                     walk[n, DEPTH] = walk[i, DEPTH] + 1
                     walk[n, PARENT] = i
                     n += 1
@@ -99,13 +95,13 @@ def _bound_by_vertices(state):
     below, below_arm = state.scratch.weight, state.scratch.arm
     n = walk.shape[0]
     for i in range(n):
-        v = walk[i, WALK_A]
+        v = walk[i, WALKED]
         below[i] = edges.heaviest[v]
         below_arm[i] = edges.heaviest_arm[v]
     for i in range(n - 1, -1, -1):
         up = walk[i, PARENT]
         if up >= 0:
-            set_bound(tree, np.int64(walk[i, BACK_A] >> 1), below[i], below_arm[i])
+            set_bound(tree, np.int64(walk[i, BACK] >> 1), below[i], below_arm[i])
             if beats(below[i], below_arm[i], below[up], below_arm[up]):
                 below[up] = below[i]
                 below_arm[up] = below_arm[i]
@@ -123,7 +119,7 @@ def _bound_by_hot_outsiders(state):
         while a != b:
             if walk[a, DEPTH] < walk[b, DEPTH]:
                 a, b = b, a
-            raise_bound(tree, np.int64(walk[a, BACK_A] >> 1), w, arm)
+            raise_bound(tree, np.int64(walk[a, BACK] >> 1), w, arm)
             a = walk[a, PARENT]
         set_status(state.edges, arm, w, np.int64(COLD))
 

@@ -60,6 +60,7 @@ def check_forest(state: ForestState, deleted: Mask) -> None:
     base = state.answer.arms[: state.lengths[N_BASE]]
     assert (np.diff(base) > 0).all() and np.array_equal(np.flatnonzero(table[:, IN_BASE]), base)
     assert (table[:, IN_BASE] <= 1).all() and (state.vertex[:, MARK] == 0).all()
+    assert (state.parts.label == 0).all()
     weight = recs[:, ALPHA] + lam * recs[:, BETA]
     if state.switch[IN_USE] == PRIM:
         assert np.isinf(state.tree.bound_weight).all() and (table[:, TREE_INDEX] == -1).all()
@@ -164,6 +165,7 @@ def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
             h, before = tree.half[h, NEXT_HALF], h
         incident = in_tree & (table[:, [TAIL, HEAD]] == v).any(axis=1)
         assert sorted(seen) == np.flatnonzero(incident).tolist()
+    _check_roots(state, arms)
     if flags[STALE] or flags[CROWDED]:
         return
     cold = np.setdiff1d(np.flatnonzero(table[:, STATUS] == COLD), tree.risen[: lengths[N_RISEN]])
@@ -174,6 +176,20 @@ def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
         assert all(bound <= (-weight[f], f) for f in crossing)
         beaten = table[arm, STATUS] == ABSENT or bound < (-weight[arm], arm)
         assert not beaten or table[arm, PENDING] == 1
+
+
+def _check_roots(state: ForestState, arms: Int32Array) -> None:
+    """Every vertex hangs from a root, by edges of the tree at it, and every edge has a vertex that hangs by it."""
+    up, table = state.tree.up, state.edges.table
+    hanging = np.flatnonzero(up >= 0)
+    h = up[hanging]
+    assert np.array_equal(np.sort(h >> 1), np.arange(len(arms)))
+    assert np.array_equal(table[arms[h >> 1], TAIL + (h & 1)], hanging)
+    above = np.arange(len(up))
+    above[hanging] = table[arms[h >> 1], HEAD - (h & 1)]
+    for _ in range(len(up).bit_length()):
+        above = above[above]
+    assert (up[above] < 0).all()
 
 
 def _side_of(arms: Int32Array, k: int, table: Int32Array, n_vertices: int) -> Mask:

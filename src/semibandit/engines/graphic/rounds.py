@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.graphic.challengers import list_if_beaten, solve_challengers
+from semibandit.engines.graphic.challengers import solve_challengers
 from semibandit.engines.graphic.changeover import enter_challengers, leave_challengers, leave_prim
 from semibandit.engines.graphic.edges import (
     ABSENT,
@@ -54,6 +54,7 @@ from semibandit.engines.graphic.state import (
     open_forest,
     search_start_cost,
 )
+from semibandit.engines.graphic.tree import list_if_beaten
 from semibandit.engines.switch import (
     IN_USE,
     busy_pays,

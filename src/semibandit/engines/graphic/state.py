@@ -32,6 +32,12 @@ HOT_ARM, HOT_TAIL, HOT_HEAD, HOT_IN_BASE = range(4)
 NEXT_HALF, PREVIOUS_HALF, FAR_END = range(3)
 TREE_ARM, BOUND_ARM = range(2)
 
+# Columns of `parts.about`: where its vertices are listed and how many they are, the next part of its group, how many of
+# its two heaviest edges are exact, the vertex that it hung from, the tree edge from which it hangs now, the part at the
+# other end of that, and the first of the new edges at it; of `parts.weight` and `parts.arm`.
+FIRST_VERTEX, N_VERTICES, NEXT_MEMBER, KNOWN, ABOVE, ARRIVED, UP_PART, FIRST_LINK = range(8)
+BEST, SECOND, FOUND_BEST, FOUND_SECOND = range(4)
+
 # Entries of `flags`: all weights must be read again; something changed since the last round; the hot edges are in no
 # order; more arms became heavier than `tree.risen` holds.
 STALE, DIRTY, UNSORTED, CROWDED = range(4)
@@ -39,11 +45,11 @@ STALE, DIRTY, UNSORTED, CROWDED = range(4)
 # Entries of `lengths`: how much of an array is in use. Beyond HOT_LIMIT, hot edges that do not matter are cooled down.
 N_HOT, HOT_LIMIT, N_TREE, N_BASE, N_BEATEN, N_RISEN, N_CHANGED = range(7)
 
-# Entries of `counters`, since the start: passes of Kruskal, edges warmed up, searches for a replacement and what they
-# walked and read (in nanoseconds), arms that entered the base.
+# Entries of `counters`, since the start: passes of Kruskal, edges warmed up, loose edges and what was listed and read
+# for them (in nanoseconds), arms that entered the base.
 PASSES, WARMED, SEARCHES, SEARCH_WORK, EXCHANGES = range(5)
 
-# Entries of `costs`, running means in nanoseconds: a round of a busy solver, a search for a replacement.
+# Entries of `costs`, running means in nanoseconds: a round of a busy solver, a loose edge.
 BUSY_ROUND, SEARCH = range(2)
 
 
@@ -66,17 +72,38 @@ class Tree(NamedTuple):
 
     No cold edge that could replace it comes before the key (``bound_weight[a]``, ``edge[k, BOUND_ARM]``); the bound
     weight of arms outside the tree is +inf. Its half-edges 2k and 2k + 1, at its tail and head, are in the lists of
-    these vertices. `beaten`: tree arms that come after their bound; `risen`: cold arms that became heavier; `changed`:
-    arms that entered or left in this round, perhaps repeated; `walk`: memory for walks over the tree.
+    these vertices; ``up[v]`` is the one at v that leads to the root, -1 at a root. `beaten`: tree arms that come after
+    their bound; `risen`: cold arms that became heavier; `changed`: arms that entered or left in this round, perhaps
+    repeated; `walk`: memory for a walk over the tree.
     """
 
     edge: Shorts2
     half: Shorts2
+    up: Shorts1
     bound_weight: Floats1
     beaten: Ints1
     risen: Ints1
     changed: Ints1
     walk: Shorts2
+
+
+class Parts(NamedTuple):
+    """Scratch of `parts`: what the tree falls into without its loose edges.
+
+    `vertex` lists the vertices part by part; ``label[v]`` is the part of v, 0 between calls; ``group[i]`` the group of
+    part i. `about`, `weight` and `arm` have a row for each part. `free` are the numbers of the loose edges, which new
+    ones get in turn; `next_link` makes lists of the two ends of each, part by part; `queue` is a list of parts.
+    """
+
+    vertex: Shorts1
+    label: Shorts1
+    group: Shorts1
+    about: Shorts2
+    weight: Floats2
+    arm: Shorts2
+    free: Shorts1
+    next_link: Shorts1
+    queue: Shorts1
 
 
 class Matrix(NamedTuple):
@@ -105,6 +132,7 @@ class ForestState(NamedTuple):
     vertex: Shorts2
     hot: HotEdges
     tree: Tree
+    parts: Parts
     matrix: Matrix
     answer: Answer
     scratch: Scratch
@@ -193,11 +221,29 @@ def _new_tree(n_arms: int, n_vertices: int, rank: int) -> Tree:
     return Tree(
         edge=np.zeros((rank, 2), dtype=np.int32),
         half=np.zeros((2 * rank, 4), dtype=np.int32),
+        up=np.full(n_vertices, -1, dtype=np.int32),
         bound_weight=np.full(n_arms, np.inf),
         beaten=np.zeros(rank, dtype=np.int64),
         risen=np.zeros(8, dtype=np.int64),
         changed=np.zeros(4 * rank + 64, dtype=np.int64),
-        walk=np.zeros((n_vertices, 8), dtype=np.int32),
+        walk=np.zeros((n_vertices, 4), dtype=np.int32),
+    )
+
+
+def _new_parts(n_vertices: int, rank: int) -> Parts:
+    def shorts(*shape: int) -> Int32Array:
+        return np.zeros(shape, dtype=np.int32)
+
+    return Parts(
+        vertex=shorts(n_vertices),
+        label=shorts(n_vertices),
+        group=shorts(rank + 2),
+        about=shorts(rank + 2, 8),
+        weight=np.zeros((rank + 2, 4)),
+        arm=shorts(rank + 2, 4),
+        free=shorts(rank),
+        next_link=shorts(2 * rank),
+        queue=shorts(2 * rank + 4),
     )
 
 
@@ -231,6 +277,7 @@ def new_forest(
         vertex=_new_vertices(tail, head, n_vertices),
         hot=_new_hot(n_vertices, size),
         tree=_new_tree(n_arms, n_vertices, rank),
+        parts=_new_parts(n_vertices, rank),
         matrix=_new_matrix(tail, head, n_vertices) if prim else _new_matrix(none, none, 0),
         answer=new_answer(rank),
         scratch=new_scratch(size),
