@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.policies import time_ways
-from benchmarks.textbook import EXPLORATION, seen_once
+from benchmarks.textbook import seen_once
+from benchmarks.textbook.indices import EXPLORATION
 from semibandit import data, minimize, simulate
 from semibandit.arms import FloatArray, IntArray
 from semibandit.bench.contenders import Contender

@@ -18,8 +18,8 @@ from semibandit.matroids import Matroid, Uniform
 from semibandit.policies.linear.features import ONE_HOT, as_rows
 from semibandit.policies.linear.posterior import WAITING, hold_row, tighten
 from semibandit.policies.linear.rounds import learn_rows
-from semibandit.policies.linear.weighing import begin
 from semibandit.policies.linear.saving import forget, posterior_from, posterior_to
+from semibandit.policies.linear.weighing import begin
 from semibandit.policies.state import array_of
 
 #: What features are: one row per arm that stays; every arm a feature of its own; with each call.
