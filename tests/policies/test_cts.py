@@ -212,6 +212,12 @@ def test_contract_on_every_matroid(kind, posterior):
         )
 
 
+@pytest.mark.parametrize("kind", sorted(RANDOM))
+def test_contract_of_boosted_draws(kind):
+    matroid, _ = RANDOM[kind](np.random.default_rng(5), 9)
+    check_policy(lambda: sb.CTS(matroid, posterior="gaussian", boosted=True, seed=1), rounds=24)
+
+
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", GROUPED)
 def test_contract_of_the_grouped_sampler(kind):

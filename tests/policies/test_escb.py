@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import semibandit as sb
 from oracles.escb import Arms, aescb, best_index, gain, greedy, parts
+from semibandit.testing import check_policy
 from support.base_index import ACTIONS, KINDS, in_step, started
+from support.random_matroids import RANDOM
 from support.seeds import seeds
 
 
@@ -63,6 +65,14 @@ def known_state(kind, seed, n=7):
     for _ in range(int(rng.integers(1, 60))):
         policy.select()
     return policy, known
+
+
+@pytest.mark.parametrize("kind", sorted(RANDOM))
+def test_contract_on_every_matroid(kind):
+    for seed, n in ((0, 1), (1, 9)):
+        matroid, _ = RANDOM[kind](np.random.default_rng(seed), n)
+        check_policy(lambda m=matroid: sb.ESCB(m), rounds=24)
+        check_policy(lambda m=matroid: sb.minimize(sb.ESCB(m, reward_range=(-1.0, 2.0))), rounds=24)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -134,6 +134,9 @@ def _features() -> None:
             policy.update(arms, rng.random(len(arms)), features=rows[arms])
         policy.select(among=[1, 2, 3], features=rows[:3])
         policy.learn(policy.decide(features=rows[:40]), rng.random(4))
+        policy = cls(sb.Laminar(4000, [(np.arange(2000), 2), (np.arange(4000), 4)]), dimension=5)
+        arms = policy.select(features=rows)
+        policy.update(arms, rng.random(4), features=rows[arms])
 
 
 def _inner_products() -> None:

@@ -94,7 +94,24 @@ def test_decisions_are_those_of_all_arms(cls, kind):
 @pytest.mark.parametrize("kind", RANDOM)
 def test_decisions_of_many_instances(cls, kind):
     for seed in range(300):
-        play(cls, kind, seed, n_arms=3 + seed % 30, rounds=20)
+        play(cls, kind, seed, n_arms=3 + seed % 9, rounds=16)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("kind", ["laminar", "graphic", "transversal", "modular"])
+def test_decisions_among_hundreds(cls, kind):
+    """Too many for the naive greedy: that of the matroid, over all exact indices."""
+    rng = np.random.default_rng(11)
+    n, d = 240, 5
+    matroid, _ = RANDOM[kind](rng, n)
+    policy = cls(matroid, dimension=d, seed=2)
+    for t in range(30):
+        rows = rng.random((n, d))[rng.integers(0, n, n)]
+        arms = policy.select(features=rows)
+        p = policy._posterior
+        index = naive_index(rows, p.drawn, p.inverse, policy._width)
+        assert arms.tolist() == matroid.max_weight_base(index).tolist(), t
+        policy.update(arms, rng.random(len(arms)), features=rows[arms])
 
 
 @pytest.mark.parametrize("kind", ["normal", "positive", "constant", "thin", "huge", "tiny"])

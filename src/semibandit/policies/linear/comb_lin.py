@@ -134,8 +134,9 @@ class CombLinUCB(LinearPolicy):
 
     Cost: O(K d) per round and O(d^2) for each width that is computed. Widths only shrink, so old ones bound new ones,
     and only arms whose bound reaches the base are looked at (``describe()["widths"]``). With features of each call the
-    bound is by their norms. Matroids other than uniform and partition: the best base under the bounds, again until its
-    own are exact.
+    bound is by their norms and their part along the direction that is known best (`linear.weighing`). Matroids other
+    than uniform and partition: the best base under the bounds, again until its own are exact; with many arms, the best
+    base of those in reach of another one (`linear.reaching`).
 
     Plays that wait (`decide`) narrow the widths: Sigma does not depend on rewards, so it is that of all plays, while
     theta is that of the feedback (as in GP-BUCB, Desautels, Krause and Burdick 2014). Decisions made at once thus

@@ -17,6 +17,7 @@ from semibandit.policies.decisions import Ends, Waiting
 from semibandit.policies.linear.deciding import Deciding
 from semibandit.policies.linear.features import as_rows
 from semibandit.policies.linear.posterior import (
+    ROWS,
     WAITING,
     Posterior,
     deviations,
@@ -63,7 +64,11 @@ class Knowing(Deciding, Randomness, CountingPolicy):
     def _forget_list(self) -> None:
         """Look at all arms, until a short list of them is made."""
         self._list: Shortlist | None = None
-        self._next_list = max(FIRST_ROUND, self._t + 1)
+        self._next_list = max(FIRST_ROUND * self.matroid.rank, self._learnt() + 1)
+
+    def _learnt(self) -> int:
+        """How many rewards."""
+        return int(self._posterior.meta[ROWS])
 
     def _prior_widths(self, rows: FloatArray) -> FloatArray:
         """What widths are before anything was seen, and never above that. O(n d)."""

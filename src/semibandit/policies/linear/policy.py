@@ -230,7 +230,7 @@ class LinearPolicy(Knowing):
         if self._table is not None:
             return self._given_round(t, self._table)
         if self._features.size >= _BLAS_FROM:
-            return self._large_round(t) if self._scanned else self._reach(approach)
+            return self._large_round() if self._scanned else self._reach(approach)
         return self._play(t) if self._whole is not None else self._resolve(t)
 
     def _given_round(self, t: int, table: FloatArray) -> IntArray:
@@ -257,7 +257,7 @@ class LinearPolicy(Knowing):
             self._point_at(self._features)
         return arms
 
-    def _large_round(self, t: int) -> IntArray:
+    def _large_round(self) -> IntArray:
         """A round of a uniform or partition matroid: inner products by the BLAS, exact ones where they matter.
 
         Of a short list of arms, where it is certain that the others cannot be in the base.
@@ -268,17 +268,18 @@ class LinearPolicy(Knowing):
         # Section 3.1). So are the exact ones; and as much again, to be safe.
         slack = 4.0 * self.dimension * _EPS * self._norm * float(np.linalg.norm(theta))
         out = np.empty(self.matroid.rank, dtype=np.int64)
-        n = self._from_shortlist(t, slack, out)
+        n = self._from_shortlist(slack, out)
         if n < 0:
             np.dot(self._features, theta, out=self._near)
             n = int(by_handle(scan, ScannedRounds).entry(self._aside.own_handle, slack, out))
         return out if n == len(out) else out[:n].copy()
 
-    def _from_shortlist(self, t: int, slack: float, out: IntArray) -> int:
+    def _from_shortlist(self, slack: float, out: IntArray) -> int:
         """The base into `out` if a short list has it, and how many arms; else -1."""
         if self._features.size < SHORTLIST_FROM:
             return -1
-        if t >= self._next_list and self._meta[N_LAST] == len(out):
+        learnt = self._learnt()
+        if learnt >= self._next_list and self._meta[N_LAST] == len(out):
             self._of_posterior(solve)
             self._list = make_shortlist(
                 self._posterior,
@@ -289,7 +290,7 @@ class LinearPolicy(Knowing):
                 self.draws,
             )
             self._lists += 1
-            self._next_list = 2 * t
+            self._next_list = 2 * learnt
         if self._list is None:
             return -1
         n = self._list.round(self._here, self._width, slack, out)
@@ -297,8 +298,8 @@ class LinearPolicy(Knowing):
             self._short += 1
             self._last[:n], self._meta[N_LAST] = out[:n], n
         elif self._list.useless:
-            later = 1 if self._list.paid else max(FIRST_ROUND, t // 4)
-            self._list, self._next_list = None, t + later
+            later = 1 if self._list.paid else max(FIRST_ROUND * len(out), learnt // 4)
+            self._list, self._next_list = None, learnt + later
         return n
 
     def _reach(self, kernel: Any) -> IntArray:

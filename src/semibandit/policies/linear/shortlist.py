@@ -12,7 +12,7 @@ looked at, as ever. So the decisions are the same with the list and without.
 
 Early on the posterior is so wide that every arm may win, and no list is made: a sample of the arms tells. Later the
 list is short: a few thousand of 10^6 arms with 20 normal features, after a hundred rounds of ten. A list costs O(K d^2)
-to make, about d / 2 passes over all arms, and is made anew when the rounds have doubled.
+to make, about d / 2 passes over all arms, and is made anew when the rewards have doubled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from semibandit.policies.linear.posterior import Posterior, dot
 from semibandit.policies.linear.rounds import ScannedRounds, scan
 from semibandit.policies.linear.weighing import Weighing
 
-#: A list is thought of where features are at least so many numbers, and from this round on.
+#: A list is thought of where features are at least so many numbers, once so many bases of rewards were learnt.
 SHORTLIST_FROM = 1 << 18
 FIRST_ROUND = 64
 
