@@ -121,8 +121,7 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
             heed_signals()  # a cluster of shards that a thread connected to has put its own handlers there
             await _listens(server, listening)
             if server.started:
-                gc.collect()
-                gc.freeze()
+                _settle_memory()
                 greet(service, started, _address(socket, settings))
         else:
             starting.cancel()
@@ -136,6 +135,13 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
         await service.stop()
     if service.fatal is not None:
         raise service.fatal
+
+
+def _settle_memory() -> None:
+    """What is there stays: the collector need not look at it. Requests leave no cycles, so it may look rarely too."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 async def _listens(server: uvicorn.Server, listening: asyncio.Task[None]) -> None:

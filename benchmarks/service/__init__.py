@@ -1,0 +1,1 @@
+"""Load test of `semibandit serve`: ``python -m benchmarks.service``, see `benchmarks.service.__main__`."""
