@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,23 @@ NODE = {"num_cpus": 2, "object_store_memory": 100 * 2**20, "include_dashboard": 
 PATIENCE = 120.0
 
 
+def patiently(make: Callable[[], Any]) -> Any:
+    """Ray gives a node 15 seconds to find its ports, which a busy machine may not have: then once more."""
+    for _ in range(5):
+        try:
+            return make()
+        except Exception as error:  # of several classes, and what is left of the node ends with this process
+            wrong = error
+    raise wrong
+
+
 class Machines:
     """A cluster whose head stays and whose other nodes may go."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        self.cluster = Cluster(initialize_head=True, head_node_args=NODE)
+        self.cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=NODE))
         self.others: list[Any] = []
         ray.init(address=self.cluster.address, log_to_driver=False, logging_level=40)
         self.pool: dict[int, Any] = {}
@@ -50,7 +60,7 @@ class Machines:
     def several(self) -> None:
         """Let there be another node: it takes a while, so that short tests do with one."""
         if not self.others:
-            self.others.append(self.cluster.add_node(**NODE))
+            self.others.append(patiently(lambda: self.cluster.add_node(**NODE)))
 
     def lose(self) -> None:
         """A node dies with all that runs on it, and another one comes."""
