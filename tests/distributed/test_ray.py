@@ -32,7 +32,13 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'semi
 
 from semibandit.distributed.cluster import OnRay  # noqa: E402
 
-NODE = {"num_cpus": 2, "object_store_memory": 100 * 2**20, "include_dashboard": False}
+NODE = {
+    "num_cpus": 2,
+    "object_store_memory": 100 * 2**20,
+    "include_dashboard": False,
+    "include_log_monitor": False,
+    "no_monitor": True,
+}
 PATIENCE = 120.0
 
 
