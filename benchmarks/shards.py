@@ -24,8 +24,14 @@ from semibandit.distributed.packing import pack
 _SHOWN = (0, 25, 50, 99)
 
 
-def _part(n_arms: int, rank: int) -> Callable[[], dict[str, Any]]:
-    return lambda: {"n_arms": n_arms, "rank": rank}
+def _part(n_arms: int, rank: int, dimension: int, seed: int) -> Callable[[], dict[str, Any]]:
+    def make() -> dict[str, Any]:
+        part: dict[str, Any] = {"n_arms": n_arms, "rank": rank}
+        if dimension:
+            part["features"] = np.random.default_rng(seed).normal(size=(n_arms, dimension))
+        return part
+
+    return make
 
 
 def _memory() -> int:
@@ -64,9 +70,13 @@ class Wire:
 
 
 def measure_shards(
-    arms: int, rank: int, shards: int, policy: str, on: str | None, rounds: int
+    arms: int, rank: int, shards: int, policy: str, on: str | None, rounds: int, dimension: int = 0
 ) -> dict[str, Any]:
-    """Build, play, count; on a cluster also plain calls to as many actors, in turns with the rounds."""
+    """Build, play, count; on a cluster also plain calls to as many actors, in turns with the rounds.
+
+    `dimension`: of features, for policies that have some. Of their rounds the first ones are shown, which weigh all
+    arms; later ones look at short lists of arms.
+    """
     sizes = [arms * (i + 1) // shards - arms * i // shards for i in range(shards)]
     transport: Any = Here() if on is None else None
     if transport is None:
@@ -74,7 +84,8 @@ def measure_shards(
 
         transport = OnRay(str(on), 3600.0)
     began = time.perf_counter()
-    made = Sharded.from_parts("uniform", [_part(n, rank) for n in sizes], policy=policy, on=transport)
+    parts = [_part(n, rank, dimension, i) for i, n in enumerate(sizes)]
+    made = Sharded.from_parts("uniform", parts, policy=policy, on=transport)
     rng = np.random.default_rng(0)
 
     def play() -> None:
@@ -83,7 +94,7 @@ def measure_shards(
 
     play()
     built = time.perf_counter() - began
-    for _ in range(min(50, rounds)):
+    for _ in range(3 if dimension else min(50, rounds)):
         play()
     plain, own = [], []
     idle = None if on is None else _plain_calls(shards)
@@ -98,6 +109,7 @@ def measure_shards(
         "rank": rank,
         "shards": shards,
         "policy": policy,
+        "dimension": dimension,
         "on": on or "this process",
         "build_seconds": round(built, 2),
         "us_per_round": _spread(own),
@@ -141,6 +153,9 @@ def _plain_calls(shards: int) -> Callable[[], Any]:
 @click.option("--shards", type=click.IntRange(1), multiple=True, default=(1, 4), show_default=True)
 @click.option("--policy", default="cucb", show_default=True)
 @click.option(
+    "--dimension", type=click.IntRange(0), default=0, help="Of features: for comb-lin-ts, comb-lin-ucb."
+)
+@click.option(
     "--on", metavar="CLUSTER", help="ray, ray://host:port or host:port; without it, in this process."
 )
 @click.option("--rounds", type=click.IntRange(5), default=500, show_default=True)
@@ -150,6 +165,7 @@ def command(
     rank: int,
     shards: tuple[int, ...],
     policy: str,
+    dimension: int,
     on: str | None,
     rounds: int,
     json_file: Path | None,
@@ -157,7 +173,7 @@ def command(
     """Time to build, us and bytes a round, memory a shard. 10^8 arms over 4 shards: --arms 100000000 --on ray."""
     found = []
     for n in shards:
-        found.append(measure_shards(arms, rank, n, policy, on, rounds))
+        found.append(measure_shards(arms, rank, n, policy, on, rounds, dimension))
         click.echo(json.dumps(found[-1], indent=1))
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

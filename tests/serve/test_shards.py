@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import semibandit as sb
-from semibandit.client import Client
 from semibandit.distributed import Sharded
 from semibandit.errors import ShardError
-from semibandit.serve.snapshots import FolderShelf, newest_whole
 from semibandit.serve.wire import PolicySpec
-from support.service import Server, running
+from support.service import running
+from support.sharded_service import kill_a_sharded_service
 
 SPEC = PolicySpec(policy="cucb", matroid={"kind": "graphic", "arms": 60, "rank": 14}, shards=3)
 PLAIN = PolicySpec(policy="cucb", matroid=SPEC.matroid)
@@ -95,43 +94,8 @@ async def _refused(tmp_path, change, field):
         assert (await client.delete("/v1/policies/x")).status_code == 200
 
 
-def _killed(tmp_path, on, kills, spell):
-    """A server that is killed again and again; what it decides is what one process does that is never killed."""
-    twin = sb.CUCB(sb.Uniform(60, 4), seed=5)
-    options = ("--arms", 60, "--rank", 4, "--seed", 5, "--shards", 3, "--on", on)
-    rng = random.Random(3)
-    for kill in range(kills + 1):
-        with Server(tmp_path, *options) as server, Client(server.address) as client:
-            for i in range(spell):
-                made, arms = client.select(), twin.select()
-                assert made.arms == arms.tolist()
-                twin._wait(arms, 1)
-                rewards = [rng.random() for _ in arms]
-                client.reward(made, rewards)
-                twin.update(arms, rewards)
-                twin._wait(arms, -1)
-                if kill % 2 == 1 and i == spell // 2:
-                    client.snapshot()
-            if kill < kills:
-                server.kill()
-            else:
-                assert server.stop() == 0
-    _, host = newest_whole(FolderShelf(tmp_path / "snapshots"), None, pytest.fail)
-    policy = host.seats["default"].policy
-    assert isinstance(policy, Sharded)
-    assert np.array_equal(policy.counts, twin.counts)
-    assert np.array_equal(policy.means, twin.means, equal_nan=True)
-    return host
-
-
 def test_killed_again_and_again_it_goes_on_bit_for_bit(tmp_path):
-    _killed(tmp_path, "local", 2, 30)
-
-
-@pytest.mark.slow
-def test_killed_again_and_again_with_shards_on_a_cluster(tmp_path):
-    pytest.importorskip("ray", reason="ray is missing: pip install 'semibandit[ray]'")
-    _killed(tmp_path, "ray", 2, 20).seats["default"].close()
+    kill_a_sharded_service(tmp_path, "local", kills=2, spell=30)
 
 
 def test_settings_and_the_command_line(tmp_path):

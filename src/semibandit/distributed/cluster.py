@@ -102,6 +102,8 @@ class OnRay:
             max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
         )
         self.actors: dict[int, Any] = {}
+        # By shard, for the actor that it is of: to find a method costs more than to look here.
+        self._calls: dict[int, tuple[Any, Any]] = {}
 
     @property
     def name(self) -> str:
@@ -120,7 +122,7 @@ class OnRay:
         """All at once; waits for the last one."""
         ray = self._ray
         until = time.monotonic() + self._timeout
-        calls = {i: self.actors[i].handle.remote(pack(message)) for i, message in messages.items()}
+        calls = {i: self._call(i)(pack(message)) for i, message in messages.items()}
         try:
             replies = ray.get(list(calls.values()), timeout=self._timeout)
             return {i: unpack(reply) for i, reply in zip(calls, replies, strict=True)}
@@ -128,6 +130,14 @@ class OnRay:
             return {i: self._one(call, until) for i, call in calls.items()}
         except ray.exceptions.RayTaskError as error:
             raise self._cause(error) from None
+
+    def _call(self, shard: int) -> Any:
+        """What sends a message to this shard."""
+        actor = self.actors[shard]
+        known = self._calls.get(shard)
+        if known is None or known[0] is not actor:
+            known = self._calls[shard] = actor, actor.handle.remote
+        return known[1]
 
     def _one(self, call: Any, until: float) -> Any:
         """What one call gave, once some went wrong."""
@@ -148,6 +158,7 @@ class OnRay:
 
     def _end(self, shard: int) -> None:
         actor = self.actors.pop(shard, None)
+        self._calls.pop(shard, None)
         if actor is not None and self._ray.is_initialized():
             self._ray.kill(actor)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -157,10 +159,14 @@ class Cluster:
         task = ray.remote(_run_far_away).options(num_cpus=1, max_retries=_RETRIES, retry_exceptions=False)
         waiting = list(reversed(cells))
         running: dict[Any, Cell] = {}
+        limit, looked = self._workers or 0, -math.inf
         try:
             while waiting or running:
-                # Twice the cores, so that none waits for its next cell.
-                limit = self._workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                # Nodes come and go; to ask for them is a message, too dear for every cell.
+                if self._workers is None and time.monotonic() - looked > LOOK_SECONDS:
+                    # Twice the cores, so that none waits for its next cell.
+                    limit = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                    looked = time.monotonic()
                 while waiting and len(running) < limit:
                     cell = waiting.pop()
                     running[task.remote(cell.content, __version__)] = cell
