@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.handle import Flags1, Floats1, Ints1, Shorts1, Words1
+from semibandit.compiled.handle import Flags1, Floats1, Ints1, Shorts1, Words1, by_handle, make_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_uniform
 from semibandit.engines.resolve.one_by_one import TAKEN, begin, take
@@ -238,6 +238,27 @@ def draw_base(b, rule, losses, eta, out):
     return n
 
 
+@kernel
+def lay_out(b, losses):
+    """Find where the arms in `order` are and where bands begin; whether they are in the order of their bands. O(K)."""
+    _write_edges(b)
+    k = 0
+    b.start[:] = 0
+    for at in range(losses.shape[0]):
+        arm = b.order[at]
+        b.place[arm] = at
+        band = band_of(b, losses[arm])
+        if band < k:
+            return False
+        while k < band:
+            k += 1
+            b.start[k] = at
+    while k < _BANDS:
+        k += 1
+        b.start[k] = losses.shape[0]
+    return True
+
+
 def set_bands(
     b: LossBands, losses: FloatArray, order: npt.NDArray[np.int32], ref: FloatArray, meta: IntArray
 ) -> bool:
@@ -253,13 +274,9 @@ def set_bands(
     ):
         return False
     b.ref[:] = ref
-    bands = np.array([band_of(b, loss) for loss in losses[order]])
-    if (np.diff(bands) < 0).any():
-        return False
-    _write_edges(b)
     b.order[:] = order
-    b.place[order] = np.arange(len(losses), dtype=np.int32)
-    b.start[:] = np.searchsorted(bands, np.arange(_BANDS + 1))
+    if not by_handle(lay_out, LossBands).entry(make_handle(b), losses):
+        return False
     b.meta[:] = np.maximum(meta, 0)
     b.meta[IN_HEAP] = 0
     return True
