@@ -163,3 +163,38 @@ def test_bad_parameters_are_named(arguments, words):
     with pytest.raises(sb.ParameterError, match="max_samples"):
         matroid = sb.Uniform(3, 1)
         sb.identify(matroid, sb.Bernoulli(matroid, [0.1, 0.2, 0.3]), max_samples=0)
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("kind", sorted(RANDOM))
+@pytest.mark.parametrize("clock", ["exact", "staircase"])
+def test_identify_samples_what_the_search_asks_for(kind, clock):
+    rng = np.random.default_rng(4)
+    for seed in range(4):
+        matroid, _ = RANDOM[kind](rng, int(rng.integers(1, 12)))
+        env = sb.Bernoulli(matroid, rng.choice([0.1, 0.5, 0.8, 0.9], matroid.n_arms), seed=seed)
+        twin = env.clone()
+        limit = int(rng.integers(1, 600))
+        found = sb.identify(matroid, env, delta=0.3, clock=clock, max_samples=limit)
+        search = sb.CLUCB(matroid, delta=0.3, clock=clock)
+        first = search.unsampled()[:limit]
+        search.update(first, twin.draw(first))
+        while search.samples < limit and not search.stopped:
+            arm = search.next_arm()
+            search.update(arm, twin.draw([arm]))
+        assert (found.samples, found.stopped) == (search.samples, search.stopped)
+        assert found.counts.tolist() == search.counts.tolist() and found.base.tolist() == search.base.tolist()
+        assert env.round == twin.round
+
+
+def test_identify_refuses_a_reward_out_of_range():
+    class Liar(sb.Bernoulli):
+        """Says that rewards are at most 1 / 2."""
+
+        @property
+        def reward_range(self):
+            return (0.0, 0.5)
+
+    matroid = sb.Uniform(4, 2)
+    with pytest.raises(sb.RewardError):
+        sb.identify(matroid, Liar(matroid, [0.2, 0.3, 0.4, 0.5], seed=1), max_samples=200)

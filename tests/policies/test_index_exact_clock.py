@@ -103,7 +103,7 @@ def test_lockstep_with_all_indices_on_many_instances(kind, name, share, monkeypa
     monkeypatch.setattr(lots, "_FROM", 1)
     monkeypatch.setattr(lots, "_SHARE", share)
     rng, seen = np.random.default_rng(share), set()
-    for trial in range(100):
+    for trial in range(25):
         matroid, independent = RANDOM[kind](rng, int(rng.integers(1, 40)))
         seen |= play(rng, MAKERS[name](matroid), independent, 120, trial % 2 > 0, churn=trial % 4 > 0)
     assert (BOUNDS if share > 3 else PLACES) in seen

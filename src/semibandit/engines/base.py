@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -180,7 +180,7 @@ class CompiledEngine(Engine):
     def _run_on(self, state: Any) -> None:
         """Make `state` the state of this engine. Its arrays are changed in place, never replaced."""
         self._state, self._handle = state, make_handle(state)
-        for name in ("_enter_select", "_enter_touch", "any", "_any_handle"):
+        for name in ("_enter_select", "_enter_touch", "_enter_observe", "any", "_any_handle"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -212,8 +212,13 @@ class CompiledEngine(Engine):
         n = self._enter_select(self._handle, lam, out)
         return out if n == rank else out[:n].copy()
 
+    @cached_property
+    def _enter_observe(self) -> Any:
+        """`observe` without a frame of Python's in between, for whoever holds the engine's state."""
+        return partial(_observe.entry, self._any_handle)
+
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
-        return int(_observe.entry(self._any_handle, arms, rewards, low, high))
+        return int(self._enter_observe(arms, rewards, low, high))
 
     def _remove(self, ids: IntArray) -> None:
         by_handle(remove_entry, type(self._state))(self._handle, ids)

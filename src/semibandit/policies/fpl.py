@@ -12,21 +12,36 @@ from semibandit.checks import as_number, as_whole
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Number, Whole, Words1, by_handle
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_exponential
+from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.kernels import add_reward, engine_select, engine_touch_all
+from semibandit.engines.resolve.one_by_one import UNKNOWN, Rule, rule_of
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
+from semibandit.policies.loss_bands import (
+    ASIDE,
+    LossBands,
+    change_loss,
+    check_bands,
+    draw_base,
+    new_bands,
+    set_bands,
+)
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.rounds import hand_on, implement_rounds
 from semibandit.policies.state import array_of, whole_of
 
 RESAMPLES = 0
 
+# Losses are kept in bands from this many arms on; below, perturbing all of them costs less.
+_BANDS_FROM = 512
+
 
 class PerturbedRounds(NamedTuple):
     """`losses`: estimated losses; `weights`: what feedback of each arm counts; both by arm. Zero for an option means
-    that it was not given. `waiting` and `again` (as long as the rank) are scratch."""
+    that it was not given. `waiting` and `again` (as long as the rank) are scratch. `bands`: of no arms where every
+    draw perturbs all of them; else drawn from by `rule`."""
 
     low: Number
     high: Number
@@ -40,6 +55,8 @@ class PerturbedRounds(NamedTuple):
     again: Ints1
     rng: Words1
     meta: Ints1
+    bands: LossBands
+    rule: Rule
 
 
 @inline_kernel
@@ -99,10 +116,17 @@ def _perturbed_select(own, engine, t, out):
     """The best base of perturbed weights, and the weights of its feedback by drawing until all arms came up again."""
     eta, cap = learning_rate(own, t), most_draws(own, t)
     played = left = 0
+    bands = own.bands
     for draw in range(cap + 1):
-        perturb(own, engine, eta)
-        # In one place, so that the engine is compiled into it once.
-        n = engine_select(engine, 0.0, own.again)
+        if bands.order.shape[0] and bands.meta[ASIDE] == 0:
+            n = draw_base(bands, own.rule, own.losses, eta, own.again)
+            if draw == 0:
+                sort_ids_in_place(own.again, n)
+        else:
+            bands.meta[ASIDE] = max(0, bands.meta[ASIDE] - 1)
+            perturb(own, engine, eta)
+            # In one place, so that the engine is compiled into it once.
+            n = engine_select(engine, 0.0, own.again)
         if draw > 0:
             left -= _drawn_again(own, own.again, n, draw)
         else:
@@ -121,14 +145,17 @@ def _perturbed_learn(own, engine, arms, rewards, n):
     for j in range(n):
         arm = arms[j]
         add_reward(own.recs, arm, rewards[j])
-        own.losses[arm] += own.weights[arm] * ((own.high - rewards[j]) / (own.high - own.low))
+        old = own.losses[arm]
+        own.losses[arm] = old + own.weights[arm] * ((own.high - rewards[j]) / (own.high - own.low))
+        if own.bands.order.shape[0]:
+            change_loss(own.bands, arm, old, own.losses[arm])
 
 
 implement_rounds(PerturbedRounds, select=_perturbed_select, learn=_perturbed_learn, touches="nothing")
 
 
 @register(
-    cost="O(K) a draw, up to 1 + cap draws a round",
+    cost="a draw perturbs the arms that greedy looks at, at most all K; up to 1 + cap draws a round",
     guarantee="regret O(D sqrt(K T log K)), rewards chosen by an adversary",
     reference="Neu and Bartok 2013",
     take="when rewards may be chosen against you, at any cost in time",
@@ -163,7 +190,10 @@ class FPL(Randomness, CountingPolicy):
 
     Feedback of an arm is weighted by the count drawn when it was last played; by 1 if it never was (a warm start).
 
-    Cost: O(K) a draw and the matroid's greedy, at most 1 + cap draws a round. No sublinear form is known.
+    Cost: at most 1 + cap draws a round. From 512 arms on a draw tells arms in the order of their perturbed losses
+    without perturbing all of them (`semibandit.policies.loss_bands`, exact in law) until greedy has a base: a few
+    times D arms for uniform matroids, however many there are, and as many as greedy looks at for the others. Where
+    that is more than one in 64, all K are perturbed.
 
     Example
     -------
@@ -198,6 +228,11 @@ class FPL(Randomness, CountingPolicy):
         self._weights = np.ones(self.n_arms)
         self._meta = np.zeros(1, dtype=np.int64)
         self._engine = resolve_engine(matroid)
+        self._rule = rule_of(matroid, self._recs)
+        banded = (
+            self.n_arms >= _BANDS_FROM and self._rule.kind != UNKNOWN and self._engine_state() is not None
+        )
+        self._bands = new_bands(self.n_arms if banded else 0, self._rng)
         self._open()
 
     def _make_own(self) -> Any:
@@ -216,6 +251,8 @@ class FPL(Randomness, CountingPolicy):
             again=np.zeros(self.matroid.rank, dtype=np.int64),
             rng=self._rng,
             meta=self._meta,
+            bands=self._bands,
+            rule=self._rule,
         )
 
     def _engine_state(self) -> Any:
@@ -247,11 +284,13 @@ class FPL(Randomness, CountingPolicy):
         ids = None if exclude is None else self._presence.among(exclude)
         if ids is not None:
             self._engine._remove(ids)
+            self._take_out(ids, True)
         try:
             arms = self._draw_rounds(self._t + 1) if self._whole is None else self._play(self._t + 1)
         finally:
             if ids is not None:
                 self._engine._restore(ids)
+                self._take_out(ids, False)
         self._t += 1
         return arms
 
@@ -300,11 +339,18 @@ class FPL(Randomness, CountingPolicy):
         self._own.waiting[arms] = False
         return arms
 
+    def _take_out(self, ids: IntArray, out: bool) -> None:
+        """Let these arms be absent from the bands, or there again. O(n)."""
+        if self._bands.absent.size:
+            self._bands.absent[ids] = out
+
     def _leave(self, ids: IntArray) -> None:
         self._engine.delete(ids)
+        self._take_out(ids, True)
 
     def _enter(self, ids: IntArray) -> None:
         self._engine.insert(ids)
+        self._take_out(ids, False)
 
     def _reset(self, ids: IntArray) -> None:
         raise ParameterError(
@@ -318,7 +364,9 @@ class FPL(Randomness, CountingPolicy):
 
     def _state(self) -> dict[str, Any]:
         own = {"losses": self._losses, "weights": self._weights, "resamples": int(self._meta[RESAMPLES])}
-        return {**super()._state(), **own, "rng": self._rng}
+        # Which arm a draw tells depends on the order of equals.
+        bands = {"order": self._bands.order, "bands": self._bands.ref, "told": self._bands.meta}
+        return {**super()._state(), **own, **bands, "rng": self._rng}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         losses = array_of(state, "losses", np.float64, self.n_arms)
@@ -329,6 +377,19 @@ class FPL(Randomness, CountingPolicy):
         self._losses[:], self._weights[:] = losses, weights
         self._meta[RESAMPLES] = whole_of(state, "resamples")
         self._set_rng(state)
+        self._bands.meta[:] = 0
+        if "order" in state and self._bands.order.size:  # not in files of earlier versions
+            told = array_of(state, "told", np.int64, self._bands.meta.size)
+            order = array_of(state, "order", np.int32, self.n_arms)
+            ref = array_of(state, "bands", np.float64, self._bands.ref.size)
+            if not set_bands(self._bands, self._losses, order, ref, told):
+                raise FileError("the arms must be in the order of their losses")
+
+    def _check(self) -> None:
+        """Assert all invariants. O(K)."""
+        if self._bands.order.size:
+            check_bands(self._bands, self._losses)
+            assert np.array_equal(self._bands.absent, ~self._presence.mask)
 
     def describe(self) -> dict[str, Any]:
         """What runs inside; ``resamples`` counts the draws for weights."""
@@ -337,7 +398,7 @@ class FPL(Randomness, CountingPolicy):
             **self._about_outside(),
             "matroid": repr(self.matroid),
             "engine": self._engine.name,
-            "why": "every draw perturbs all arms",
+            "why": "losses in bands" if self._bands.order.size else "every draw perturbs all arms",
             "eta": self.eta,
             "cap": self.cap,
             "resamples": int(self._meta[RESAMPLES]),

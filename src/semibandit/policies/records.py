@@ -61,7 +61,9 @@ class EnginePolicy(RecordPolicy):
             t = self._t + 1
             if exclude is None and self._in_one:
                 arms = self._play(t)
-                self._played_until(t)
+                # As `_played_until`, without a call.
+                self._t = t
+                self._engine._lam = self._last_query()
                 return arms
             if exclude is not None:
                 exclude = as_arms(exclude, self.n_arms, "exclude")
@@ -85,7 +87,10 @@ class EnginePolicy(RecordPolicy):
         super()._open()
         self.__dict__.pop("_in_one", None)
         # The engine is nobody else's, and calls of the policy hold its lock: that of the engine would be a second one.
-        self._observe, self._touch = bare(self._engine.observe), bare(self._engine.touch)
+        engine = self._engine
+        self._observe, self._touch = bare(engine.observe), bare(engine.touch)
+        if isinstance(engine, CompiledEngine) and type(engine).observe is CompiledEngine.observe:
+            self._observe = engine._enter_observe
 
     def _queried_by_kernels(self) -> bool:
         """Whether `_query` does no more than the policy's kernels do."""

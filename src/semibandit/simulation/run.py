@@ -17,6 +17,7 @@ from semibandit.environments import Environment
 from semibandit.environments.base import EnvironmentState
 from semibandit.environments.linear_rewards import context_of
 from semibandit.errors import ParameterError, RewardError
+from semibandit.machine import cores
 from semibandit.policies.base import Policy
 from semibandit.policies.costs import mirror_at, mirrored_range
 from semibandit.policies.rounds import CompiledRounds
@@ -84,16 +85,16 @@ def compare(
     progress: bool | None = None,
     *,
     path: str = "auto",
-    workers: int = 1,
+    workers: int | None = 1,
 ) -> Comparison:
     """Run every policy `repeats` times, each repeat on one reward stream that all policies share.
 
     Repeat r of every policy faces the environment seeded by (seed, r): the n-th reward of an arm is the same for
     all, so differences between policies are paired. Policies are cloned, so the ones given stay as they are.
 
-    `workers`: so many runs at a time, in threads, which kernels let run side by side; regret and reward are the same
-    for any number of them. Times per round then are those of a machine that is busy. A policy that plays round by round
-    in Python gains nothing.
+    `workers`: so many runs at a time, in threads, which kernels let run side by side; None for as many as there are
+    cores. Regret and reward are the same for any number of them. Times per round then are those of a machine that is
+    busy, which is why it is one unless more are asked for. A policy that plays round by round in Python gains nothing.
 
     >>> import semibandit as sb
     >>> m = sb.Uniform(n_arms=5, rank=2)
@@ -104,7 +105,7 @@ def compare(
     """
     named = _named(policies)
     repeats = as_whole(repeats, "repeats", 1, "a number of runs")
-    workers = as_whole(workers, "workers", 1, "a number of threads")
+    workers = cores() if workers is None else as_whole(workers, "workers", 1, "a number of threads")
     for policy in named.values():
         _check_run(policy, env, rounds, record_every, path)
     seeds = np.random.SeedSequence(seed).generate_state(2 * repeats, dtype=np.uint64) >> np.uint64(1)

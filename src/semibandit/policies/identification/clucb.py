@@ -6,17 +6,37 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, COUNT, FloatArray, IntArray, flat, new_records
 from semibandit.checks import as_arms, as_number, as_range, as_rewards, explain, one_of
+from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.clock import stair_at_least
+from semibandit.engines.kernels import BAD_REWARD, AnyEngine
+from semibandit.engines.resolve.one_by_one import UNKNOWN, Rule, rule_of
+from semibandit.environments.base import EnvironmentState
 from semibandit.errors import ParameterError
 from semibandit.matroids import Matroid
+from semibandit.policies.identification.two_bases import (
+    LED,
+    N_FOUND,
+    N_LEADER,
+    NEXT,
+    REFUSED,
+    SAMPLES,
+    STOPPED,
+    TwoBases,
+    find_leader,
+    find_rival,
+    new_two_bases,
+    observe_both,
+    sample_on,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from semibandit.environments import Environment
@@ -35,6 +55,15 @@ class IdentificationResult:
     stopped: bool
     delta: float
     counts: IntArray
+
+
+class _Kernels(NamedTuple):
+    """`identification.two_bases`, each with the handles of one search."""
+
+    find_leader: Any
+    find_rival: Any
+    observe: Any
+    sample_on: Any
 
 
 class CLUCB:
@@ -112,6 +141,11 @@ class CLUCB:
         self._others, self._why = make_engine(matroid, self.records, engine, self.clock)
         self._leader: IntArray = np.empty(0, dtype=np.int64)
         self._rival: IntArray = self._leader
+        low, high = self.reward_range
+        self._radius = np.array([0.5 * (high - low), math.log(4.0 * self.n_arms / self.delta)])
+        self._stair = 0.0 if self.clock == "exact" else self.step
+        self._rule = rule_of(matroid, self._recs)
+        self._two = new_two_bases(self._recs, matroid.rank)
         self._unsampled = np.ones(self.n_arms, dtype=np.bool_)
         self._unsampled[matroid.loops] = False
         self._left = int(self._unsampled.sum())
@@ -138,10 +172,7 @@ class CLUCB:
     @property
     def width(self) -> float:
         """R sqrt(2 log(4 K t^3 / delta)), rounded up under the staircase; rad(k) is this over sqrt(N_k)."""
-        low, high = self.reward_range
-        log = math.log(4.0 * self.n_arms / self.delta) + 3.0 * math.log(max(self._samples, 1))
-        lam = 0.5 * (high - low) * math.sqrt(2.0 * log)
-        return lam if self.clock == "exact" else float(stair_at_least(lam, self.step))
+        return float(width_of(self._radius, self._samples, self._stair))
 
     @property
     def base(self) -> IntArray:
@@ -163,6 +194,8 @@ class CLUCB:
             while not self._unsampled[self._first]:
                 self._first += 1
             return self._first
+        if self._kernels is not None:
+            return int(self._two.meta[NEXT])
         both = np.setxor1d(self._leader, self._rival, assume_unique=True)
         # Largest radius: fewest samples; argmin takes the smallest id of equals.
         return int(both[np.argmin(self._recs[both, COUNT])])
@@ -175,10 +208,14 @@ class CLUCB:
         """Count the reward of an arm (or of several). Validates first; a refused call changes nothing."""
         ids = as_arms(arms, self.n_arms)
         values = as_rewards(rewards, len(ids))
-        code = self._means.observe(ids, values, *self.reward_range)
+        if self._kernels is not None:
+            code = self._kernels.observe(ids, values, *self.reward_range)
+        else:
+            code = self._means.observe(ids, values, *self.reward_range)
         if code:
             raise explain(code, ids, values, self.n_arms, self.reward_range)
-        self._others.touch(ids)
+        if self._kernels is None:
+            self._others.touch(ids)
         self._samples += len(ids)
         if self._left:
             fresh = np.unique(ids[self._unsampled[ids]])
@@ -190,7 +227,22 @@ class CLUCB:
         """Bring both bases up to date and see whether they agree."""
         if self._fresh:
             return
-        leader = self._means.base()
+        kernels = self._kernels
+        if kernels is None:
+            self._lead(self._means.base())
+        elif not kernels.find_leader():
+            self._lead_found()
+        lam = self.width
+        self._others.advance(lam)
+        if kernels is not None:
+            self._stopped = bool(kernels.find_rival(lam))
+        else:
+            self._rival = self._best_rival(lam)
+            self._stopped = bool(np.array_equal(self._rival, self._leader))
+        self._fresh = True
+
+    def _lead(self, leader: IntArray) -> None:
+        """Let this base be the leader: its arms, and no others, are out of the engine of the others. O(D log D)."""
         if not np.array_equal(leader, self._leader):
             comes = np.setdiff1d(leader, self._leader, assume_unique=True)
             goes = np.setdiff1d(self._leader, leader, assume_unique=True)
@@ -198,8 +250,49 @@ class CLUCB:
                 self._others.insert(goes)
             self._others.delete(comes)
             self._leader = leader
-        lam = self.width
-        self._others.advance(lam)
+
+    def _lead_found(self) -> None:
+        """Let the base that kernels found be the leader. O(D log D)."""
+        leader = self._two.found[: self._two.meta[N_FOUND]].copy()
+        self._lead(leader)
+        self._two.leader[: len(leader)] = leader
+        self._two.meta[N_LEADER] = len(leader)
+
+    def _sample(self, env: Environment, limit: int) -> bool:
+        """Sample until it stops or there are `limit` samples, in one kernel; False where that cannot be."""
+        world = env.kernel_state()
+        if self._kernels is None or world is None or self._left:
+            return False
+        arms, rewards, meta = np.zeros(1, dtype=np.int64), np.zeros(1), self._two.meta
+        meta[SAMPLES] = self._samples
+        why = LED
+        with env._lock:
+            while why == LED:
+                before = int(meta[SAMPLES])
+                why = self._kernels.sample_on(
+                    make_handle(world),
+                    self._radius,
+                    self._stair,
+                    *self.reward_range,
+                    env.round,
+                    limit,
+                    arms,
+                    rewards,
+                )
+                # A refused reward was drawn, but not counted.
+                env._played_until(env._round + int(meta[SAMPLES]) - before + (why == REFUSED))
+                self._samples, self._fresh = int(meta[SAMPLES]), False
+                self._others.advance(self.width)
+                if why == LED:
+                    self._lead_found()
+        if why == REFUSED:
+            raise explain(BAD_REWARD, arms, rewards, self.n_arms, self.reward_range)
+        self._stopped, self._fresh = why == STOPPED, True
+        return True
+
+    def _best_rival(self, lam: float) -> IntArray:
+        """The optimistic base, ascending, where kernels cannot tell what is independent."""
+        leader = self._leader
         outside = self._others.base()
         recs = self._recs
         arms = np.concatenate((leader, outside))
@@ -207,9 +300,28 @@ class CLUCB:
         radius[: len(leader)] *= -1.0
         # Ties: the leader's arms first, then the smaller id. Both parts ascend, so a stable sort does that.
         order = np.argsort(-(recs[arms, ALPHA] + radius), kind="stable")
-        self._rival = np.sort(self.matroid._greedy(arms[order]))
-        self._fresh = True
-        self._stopped = bool(np.array_equal(self._rival, leader))
+        return np.sort(self.matroid._greedy(arms[order]))
+
+    @cached_property
+    def _kernels(self) -> _Kernels | None:
+        """What a sample calls, or None where the engines or the rule of the matroid are in Python only."""
+        engines = [getattr(engine, "any", None) for engine in (self._means, self._others)]
+        if self._rule.kind == UNKNOWN or None in engines:
+            return None
+        own, rule = make_handle(self._two), make_handle(self._rule)
+        means, others = (make_handle(engine) for engine in engines)
+        return _Kernels(
+            partial(by_handle(find_leader, TwoBases, AnyEngine).entry, own, means),
+            partial(by_handle(find_rival, TwoBases, AnyEngine, Rule).entry, own, others, rule),
+            partial(by_handle(observe_both, AnyEngine, AnyEngine).entry, means, others),
+            partial(
+                by_handle(sample_on, TwoBases, AnyEngine, AnyEngine, Rule, EnvironmentState).entry,
+                own,
+                means,
+                others,
+                rule,
+            ),
+        )
 
     def describe(self) -> dict[str, Any]:
         """What runs inside."""
@@ -269,6 +381,11 @@ def identify(
         arms = first[at : at + _BATCH]
         search.update(arms, env.draw(arms))
     while search.samples < limit and not search.stopped:
+        if search._sample(env, int(min(limit, search.samples + _BATCH))):
+            if progress is not None and time.perf_counter() - shown > 1.0:
+                shown = time.perf_counter()
+                progress(search.samples)
+            continue
         arm = search.next_arm()
         search.update(arm, env.draw([arm]))
         if progress is not None and time.perf_counter() - shown > 1.0:
