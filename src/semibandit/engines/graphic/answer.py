@@ -9,7 +9,6 @@ import numpy as np
 from semibandit.compiled.handle import Floats1, Ints1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import sort_ids
-from semibandit.engines.graphic.edges import IN_BASE
 
 # So few exchanges are made in the sorted answer one by one.
 FEW = 12
@@ -63,10 +62,10 @@ def _exchange_one(arms, n, old, new):
 
 
 @kernel
-def change_answer(answer, n, n_added, n_gone, table, scratch):
+def change_answer(answer, n, n_added, n_gone, scratch):
     """Take ``gone[:n_gone]`` out of the n arms of the answer and ``added[:n_added]`` in; returns how many there are.
 
-    The IN_BASE column must be right already. O(D) at most, less for few exchanges. Sorts `added`.
+    O(D) at most, less for few exchanges. Sorts `added` and `gone`.
     """
     arms, added, gone = answer.arms, answer.added, answer.gone
     if n_added == n_gone and n_added <= FEW:
@@ -74,10 +73,14 @@ def change_answer(answer, n, n_added, n_gone, table, scratch):
             _exchange_one(arms, n, gone[i], added[i])
         return n
     sort_ids(added, n_added, scratch.arm, scratch.bins)
-    kept = 0
+    sort_ids(gone, n_gone, scratch.arm, scratch.bins)
+    kept, g = 0, 0
     for i in range(n):
-        if table[arms[i], IN_BASE] != 0:
-            arms[kept] = arms[i]
+        arm = arms[i]
+        if g < n_gone and arm == gone[g]:
+            g += 1
+        else:
+            arms[kept] = arm
             kept += 1
     total = kept + n_added
     i, o = n_added - 1, total - 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.graphic.answer import change_answer
-from semibandit.engines.graphic.edges import COLD, IN_BASE, PENDING, STATUS, TREE_INDEX
+from semibandit.engines.graphic.edges import COLD, IN_BASE, STATUS, TREE_INDEX
 from semibandit.engines.graphic.parts import exchange_loose
 from semibandit.engines.graphic.state import N_BASE, N_BEATEN, N_CHANGED, N_RISEN, open_forest
 from semibandit.engines.graphic.tree import is_beaten, raise_bounds
@@ -33,7 +33,7 @@ def _answer_from_tree(state):
             answer.gone[n_gone] = arm
             n_gone += 1
     if n_added + n_gone > 0:
-        lengths[N_BASE] = change_answer(answer, lengths[N_BASE], n_added, n_gone, table, state.scratch)
+        lengths[N_BASE] = change_answer(answer, lengths[N_BASE], n_added, n_gone, state.scratch)
     return n_added
 
 
@@ -51,7 +51,7 @@ def solve_challengers(handle, lam):
     n_loose = np.int64(0)
     for i in range(lengths[N_BEATEN]):
         arm = tree.beaten[i]
-        table[arm, PENDING] = 0
+        state.edges.pending[arm] = 0
         if is_beaten(state, arm, lam):
             tree.beaten[n_loose] = arm
             n_loose += 1

@@ -14,7 +14,6 @@ from semibandit.engines.graphic.edges import (
     COLD,
     HEAD,
     HOT,
-    PENDING,
     STATUS,
     TAIL,
     TREE_INDEX,
@@ -39,6 +38,9 @@ from semibandit.engines.graphic.state import (
     NEXT_HALF,
     TREE_ARM,
     UNSORTED,
+    hot_place,
+    n_all_hot,
+    no_hot_edges,
     open_forest,
 )
 from semibandit.engines.graphic.tree import link, raise_bound, set_bound
@@ -54,7 +56,8 @@ def _link_base(state):
     for v in range(vertex.shape[0]):
         vertex[v, FIRST_HALF] = -1
     n = np.int64(0)
-    for i in range(lengths[N_HOT]):
+    for j in range(n_all_hot(state)):
+        i = hot_place(state, j)
         if hot_edge[i, HOT_IN_BASE] == 1:
             link(state, n, np.int64(hot_edge[i, HOT_ARM]))
             n += 1
@@ -111,8 +114,9 @@ def _bound_by_vertices(state):
 def _bound_by_hot_outsiders(state):
     """Make the hot edges outside the base cold, and raise the bounds on their paths. O(their paths)."""
     vertex, hot, tree, walk = state.vertex, state.hot, state.tree, state.tree.walk
-    for i in range(state.lengths[N_HOT]):
-        if hot.edge[i, HOT_IN_BASE] == 1:
+    for j in range(n_all_hot(state)):
+        i = hot_place(state, j)
+        if hot.edge[i, HOT_IN_BASE] == 1 or hot.edge[i, HOT_TAIL] == hot.edge[i, HOT_HEAD]:
             continue
         w, arm = hot.weight[i], np.int64(hot.edge[i, HOT_ARM])
         a, b = vertex[hot.edge[i, HOT_TAIL], MARK], vertex[hot.edge[i, HOT_HEAD], MARK]
@@ -138,7 +142,7 @@ def enter_challengers(handle):
     _bound_by_hot_outsiders(state)
     for v in range(vertex.shape[0]):
         vertex[v, MARK] = 0
-    lengths[N_HOT] = 0
+    no_hot_edges(state)
     lengths[N_BEATEN] = 0
     lengths[N_RISEN] = 0
 
@@ -152,13 +156,14 @@ def leave_challengers(handle):
     for k in range(lengths[N_TREE]):
         arm = tree.edge[k, TREE_ARM]
         table[arm, TREE_INDEX] = -1
-        table[arm, PENDING] = 0
+        state.edges.pending[arm] = 0
         tree.bound_weight[arm] = np.inf
         if table[arm, STATUS] == HOT:
             hot_edge[n, HOT_ARM] = arm
             hot_edge[n, HOT_TAIL] = table[arm, TAIL]
             hot_edge[n, HOT_HEAD] = table[arm, HEAD]
             n += 1
+    no_hot_edges(state)
     lengths[N_HOT] = n
     state.flags[UNSORTED] = True
     lengths[N_TREE] = 0
@@ -181,6 +186,7 @@ def leave_prim(handle, lam):
         hot_edge[i, HOT_ARM] = arm
         hot_edge[i, HOT_TAIL] = table[arm, TAIL]
         hot_edge[i, HOT_HEAD] = table[arm, HEAD]
+    no_hot_edges(state)
     lengths[N_HOT] = n
     state.flags[UNSORTED] = True
     reweigh_cold(state.edges, state.recs, lam, np.bool_(True))

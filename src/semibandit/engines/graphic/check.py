@@ -15,7 +15,6 @@ from semibandit.engines.graphic.edges import (
     IN_BASE,
     N_BLOCKS,
     NOBODY,
-    PENDING,
     SLOT,
     STATUS,
     TAIL,
@@ -32,11 +31,14 @@ from semibandit.engines.graphic.state import (
     HOT_ARM,
     HOT_COLD,
     HOT_HEAD,
+    HOT_IN_BASE,
     HOT_TAIL,
     MARK,
     N_BASE,
     N_BEATEN,
+    N_DORMANT,
     N_HOT,
+    N_PICKED,
     N_RISEN,
     N_TREE,
     NEXT_HALF,
@@ -45,6 +47,7 @@ from semibandit.engines.graphic.state import (
     STALE,
     TREE_ARM,
     UNSORTED,
+    WOKEN,
     ForestState,
 )
 from semibandit.engines.switch import IN_USE, check_switch
@@ -129,20 +132,32 @@ def _check_hot(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
     """The list of hot edges holds the hot arms, the untouched ones in order."""
     flags, table = state.flags, state.edges.table
     assert (table[:, TREE_INDEX] == -1).all() and np.isinf(state.tree.bound_weight).all()
-    hot, n = state.hot, int(state.lengths[N_HOT])
-    arms = hot.edge[:n, HOT_ARM]
-    assert len(np.unique(arms)) == n
-    assert np.array_equal(hot.edge[:n, HOT_TAIL], table[arms, TAIL])
-    assert np.array_equal(hot.edge[:n, HOT_HEAD], table[arms, HEAD])
+    hot, pending = state.hot, state.edges.pending
+    n, n_dormant = int(state.lengths[N_HOT]), int(state.lengths[N_DORMANT])
+    middle = len(hot.weight) // 2
+    dormant = middle + np.flatnonzero(
+        np.diff(hot.edge[middle : middle + n_dormant, [HOT_TAIL, HOT_HEAD]])[:, 0]
+    )
+    arms = hot.edge[np.concatenate([np.arange(n), dormant]), HOT_ARM]
+    assert len(np.unique(arms)) == len(arms)
     assert np.isin(np.flatnonzero(table[:, STATUS] == HOT), arms).all()
-    assert np.isin(np.flatnonzero(table[:, PENDING]), arms).all()
-    if flags[UNSORTED] or flags[STALE]:
-        return
-    settled = table[arms, PENDING] == 0
-    assert (table[arms[settled], STATUS] == HOT).all()
-    kept, kept_arm = hot.weight[:n][settled], arms[settled]
-    assert np.array_equal(kept, weight[kept_arm])
-    assert np.array_equal(np.lexsort((kept_arm, -kept)), np.arange(len(kept)))
+    assert np.isin(np.flatnonzero(pending), arms).all()
+    awake = np.arange(n)
+    picked = hot.picked[: state.lengths[N_PICKED]]
+    assert np.array_equal(picked, dormant[hot.edge[dormant, HOT_IN_BASE] == 1])
+    for places in (awake, dormant):
+        arms = hot.edge[places, HOT_ARM]
+        assert np.array_equal(hot.edge[places, HOT_TAIL], table[arms, TAIL])
+        assert np.array_equal(hot.edge[places, HOT_HEAD], table[arms, HEAD])
+        if flags[UNSORTED] or flags[STALE]:
+            continue
+        settled = pending[arms] == 0
+        assert (table[arms[settled], STATUS] == HOT).all()
+        kept, kept_arm = hot.weight[places][settled], arms[settled]
+        assert np.array_equal(kept, weight[kept_arm])
+        assert np.array_equal(np.lexsort((kept_arm, -kept)), np.arange(len(kept)))
+        touched = places[~settled]
+        assert places is awake or flags[WOKEN] or (hot.edge[touched, HOT_IN_BASE] == 1).all()
 
 
 def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
@@ -154,7 +169,7 @@ def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
     assert np.array_equal(table[arms, TREE_INDEX], np.arange(n)) and in_tree.sum() == n
     assert np.isposinf(tree.bound_weight[~in_tree]).all()
     assert np.isin(np.flatnonzero(table[:, STATUS] == HOT), arms).all()
-    assert np.array_equal(np.sort(tree.beaten[: lengths[N_BEATEN]]), np.flatnonzero(table[:, PENDING]))
+    assert np.array_equal(np.sort(tree.beaten[: lengths[N_BEATEN]]), np.flatnonzero(state.edges.pending))
     for v in range(len(state.vertex)):
         h, before, seen = state.vertex[v, FIRST_HALF], -1, []
         while h >= 0:
@@ -175,7 +190,7 @@ def _check_tree(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
         bound = (-tree.bound_weight[arm], tree.edge[k, BOUND_ARM])
         assert all(bound <= (-weight[f], f) for f in crossing)
         beaten = table[arm, STATUS] == ABSENT or bound < (-weight[arm], arm)
-        assert not beaten or table[arm, PENDING] == 1
+        assert not beaten or state.edges.pending[arm] == 1
 
 
 def _check_roots(state: ForestState, arms: Int32Array) -> None:

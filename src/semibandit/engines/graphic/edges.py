@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, IntArray
-from semibandit.compiled.handle import Floats1, Shorts1, Shorts2
+from semibandit.compiled.handle import Bytes1, Floats1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import LANE_BITS, LANES, first_max
 from semibandit.compiled.lanes import prefetch_to_write as prefetch
@@ -27,8 +27,8 @@ Int32Array = npt.NDArray[np.int32]
 NOBODY = 2**31 - 1
 
 # Columns of `table`. SLOT and SLOT + 1 are the edge's places in the rows of its tail and head; TREE_INDEX is its number
-# in the challengers' tree or -1; PENDING says that the next round has to look at it.
-TAIL, HEAD, SLOT, STATUS, IN_BASE, TREE_INDEX, PENDING = 0, 1, 2, 4, 5, 6, 7
+# in the challengers' tree or -1.
+TAIL, HEAD, SLOT, STATUS, IN_BASE, TREE_INDEX = 0, 1, 2, 4, 5, 6
 
 # Values of STATUS: not in the ground set (deleted, or a self-loop), competing in the rows, held by the solver.
 ABSENT, COLD, HOT = 0, 1, 2
@@ -40,6 +40,8 @@ FIRST_SLOT, FIRST_WINNER, N_BLOCKS = 0, 1, 2
 class Edges(NamedTuple):
     """`table` has a line for each arm; `slot_weight` is -inf where a slot's edge is not cold.
 
+    ``pending[arm]`` says that the next round has to look at it; apart, so that all fits into a near cache.
+
     Vertex v owns `row[v, N_BLOCKS]` blocks of 16 slots from `row[v, FIRST_SLOT]`. With more than one block, their
     winners are entered from `row[v, FIRST_WINNER]` on, then come the winners of 16 of those each, and so on. Each of
     these levels is padded to a multiple of 16. The winner of the whole row, the heaviest cold edge at v, is
@@ -47,6 +49,7 @@ class Edges(NamedTuple):
     """
 
     table: Shorts2
+    pending: Bytes1
     slot_weight: Floats1
     slot_arm: Shorts1
     slot_far_end: Shorts1
@@ -106,6 +109,7 @@ def new_edges(tail: IntArray, head: IntArray, n_vertices: int) -> Edges:
     slot_weight[at] = np.inf
     return Edges(
         table=table,
+        pending=np.zeros(n_arms, dtype=np.uint8),
         slot_weight=slot_weight,
         slot_arm=slot_arm,
         slot_far_end=slot_far_end,

@@ -11,7 +11,10 @@ rises, so a few passes end it.
 
 A hot edge that was played and fell below the heaviest cold edges at both its ends becomes cold again: an edge costs
 something when it is warmed and when it is played, and nothing while it waits. O(V + hot edges + edges warmed and cooled
-* log degree) a round. There are about 2 V hot edges (measured), whatever K is.
+* log degree) a round. There are about 2 V hot edges (measured), whatever K is; where vertices lie in clusters, far from
+each other, there are many more: all edges inside a cluster that come before the one that joins it to the anchor. Hardly
+any of them ever comes into the base. So hot edges that have waited long become *dormant*: they lie in an order of their
+own, in which nothing moves, and Kruskal merges the two orders as it goes.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from semibandit.engines.graphic.edges import (
     HOT,
     IN_BASE,
     NOBODY,
-    PENDING,
     STATUS,
     TAIL,
     beats,
@@ -46,12 +48,17 @@ from semibandit.engines.graphic.state import (
     JOINED_AT,
     LABEL,
     N_BASE,
+    N_DORMANT,
     N_HOT,
+    N_PICKED,
     NEXT_IN_TREE,
     PASSES,
     TREE_SIZE,
     UNSORTED,
     WARMED,
+    WOKEN,
+    hot_place,
+    n_all_hot,
     open_forest,
 )
 
@@ -60,6 +67,9 @@ FIRST_WARMED, MOST_WARMED = 2, 64
 
 # How many edges ahead memory is asked for.
 AHEAD = 8
+
+# With more hot edges than this many times D and a few, those outside the base become dormant.
+MOST_AWAKE, FEW_AWAKE = 3, 64
 
 # JOINED_AT of an anchor, and of a vertex in a tree without one.
 IS_ANCHOR, NO_ANCHOR = -1, -2
@@ -75,6 +85,100 @@ def _move_hot(hot, to, i):
     hot.edge[to, HOT_ARM] = hot.edge[i, HOT_ARM]
     hot.edge[to, HOT_TAIL] = hot.edge[i, HOT_TAIL]
     hot.edge[to, HOT_HEAD] = hot.edge[i, HOT_HEAD]
+    hot.edge[to, HOT_IN_BASE] = hot.edge[i, HOT_IN_BASE]
+
+
+@inline_kernel
+def _write_hot(state, o, w, arm, in_base):
+    """Write `arm` with weight w to place o. O(1)."""
+    hot_edge, table = state.hot.edge, state.edges.table
+    state.hot.weight[o] = w
+    hot_edge[o, HOT_ARM] = arm
+    hot_edge[o, HOT_TAIL] = table[arm, TAIL]
+    hot_edge[o, HOT_HEAD] = table[arm, HEAD]
+    hot_edge[o, HOT_IN_BASE] = in_base
+
+
+@inline_kernel
+def _leave_dormant(state, i):
+    """The dormant edge at place i is none any more. O(1)."""
+    state.hot.edge[i, HOT_HEAD] = state.hot.edge[i, HOT_TAIL]
+
+
+@inline_kernel
+def _wake_up(state):
+    """Move dormant edges that were touched, or came into the base, behind the others; they count as touched.
+
+    O(those in the base), or O(dormant edges) if others were touched or all weights were read.
+    """
+    hot, flags, lengths, pending = state.hot, state.flags, state.lengths, state.edges.pending
+    n = lengths[N_HOT]
+    first = hot.weight.shape[0] >> 1
+    if flags[UNSORTED] or flags[WOKEN]:
+        kept = first
+        for i in range(first, first + lengths[N_DORMANT]):
+            arm = hot.edge[i, HOT_ARM]
+            if hot.edge[i, HOT_TAIL] == hot.edge[i, HOT_HEAD]:
+                continue
+            if flags[UNSORTED] or pending[arm] != 0 or hot.edge[i, HOT_IN_BASE] == 1:
+                pending[arm] = 1
+                _move_hot(hot, n, i)
+                n += 1
+            else:
+                _move_hot(hot, kept, i)
+                kept += 1
+        lengths[N_DORMANT] = kept - first
+    else:
+        for j in range(lengths[N_PICKED]):
+            i = np.int64(hot.picked[j])
+            pending[hot.edge[i, HOT_ARM]] = 1
+            _move_hot(hot, n, i)
+            _leave_dormant(state, i)
+            n += 1
+    flags[WOKEN] = False
+    lengths[N_PICKED] = 0
+    lengths[N_HOT] = n
+
+
+@kernel
+def make_dormant(handle):
+    """Make hot edges outside the base dormant: merge them with those that are, from the light end. O(hot edges)."""
+    state = open_forest(handle)
+    hot, lengths, scratch = state.hot, state.lengths, state.scratch
+    first = hot.weight.shape[0] >> 1
+    n, m = 0, 0
+    for i in range(lengths[N_HOT]):
+        if hot.edge[i, HOT_IN_BASE] == 1:
+            _move_hot(hot, n, i)
+            n += 1
+        else:
+            scratch.weight[m] = hot.weight[i]
+            scratch.arm[m] = hot.edge[i, HOT_ARM]
+            m += 1
+    lengths[N_HOT] = n
+    kept = first
+    for i in range(first, first + lengths[N_DORMANT]):
+        if hot.edge[i, HOT_TAIL] != hot.edge[i, HOT_HEAD]:
+            _move_hot(hot, kept, i)
+            kept += 1
+    i, j = kept - 1, m - 1
+    o = i + m
+    lengths[N_DORMANT] = o + 1 - first
+    while j >= 0:
+        w, arm = scratch.weight[j], scratch.arm[j]
+        if i >= first and beats(w, arm, hot.weight[i], np.int64(hot.edge[i, HOT_ARM])):
+            _move_hot(hot, o, i)
+            i -= 1
+        else:
+            _write_hot(state, o, w, arm, 0)
+            j -= 1
+        o -= 1
+    n = 0
+    for i in range(first, first + lengths[N_DORMANT]):
+        if hot.edge[i, HOT_IN_BASE] == 1:
+            hot.picked[n] = i
+            n += 1
+    lengths[N_PICKED] = n
 
 
 @inline_kernel
@@ -86,16 +190,17 @@ def _take_out_touched(state, lam):
     edges, hot, flags, lengths = state.edges, state.hot, state.flags, state.lengths
     table, heaviest, heaviest_arm = edges.table, edges.heaviest, edges.heaviest_arm
     cooling_weight, cooling_arm = state.scratch.weight, state.scratch.arm
+    _wake_up(state)
     all_touched = flags[UNSORTED]
     flags[UNSORTED] = False
     n, n_entering, n_cooling = 0, 0, 0
     for i in range(lengths[N_HOT]):
         arm = np.int64(hot.edge[i, HOT_ARM])
-        if not all_touched and table[arm, PENDING] == 0:
+        if not all_touched and state.edges.pending[arm] == 0:
             _move_hot(hot, n, i)
             n += 1
             continue
-        table[arm, PENDING] = 0
+        state.edges.pending[arm] = 0
         if table[arm, STATUS] != HOT:
             continue
         w = weight_of(state.recs, arm, lam)
@@ -119,7 +224,7 @@ def _take_out_touched(state, lam):
 @inline_kernel
 def _merge_entering(state, n_entering):
     """Sort the edges that enter and merge them into the hot ones, from the light end. O(hot edges + n)."""
-    hot, lengths, scratch, table = state.hot, state.lengths, state.scratch, state.edges.table
+    hot, lengths, scratch = state.hot, state.lengths, state.scratch
     entering_weight, entering_arm = hot.entering_weight, hot.entering_arm
     sort_keys(entering_weight, entering_arm, n_entering, scratch.weight, scratch.arm, scratch.bins)
     i, j = lengths[N_HOT] - 1, n_entering - 1
@@ -132,10 +237,7 @@ def _merge_entering(state, n_entering):
             _move_hot(hot, o, i)
             i -= 1
         else:
-            hot.weight[o] = w
-            hot.edge[o, HOT_ARM] = arm
-            hot.edge[o, HOT_TAIL] = table[arm, TAIL]
-            hot.edge[o, HOT_HEAD] = table[arm, HEAD]
+            _write_hot(state, o, w, arm, 1)
             j -= 1
         o -= 1
 
@@ -144,23 +246,53 @@ def _merge_entering(state, n_entering):
 
 
 @kernel
-def _kruskal(vertex, hot_edge, n_hot, rank):
-    """Kruskal over the hot edges with labels, the smaller tree taking the label of the larger. O(n_hot + V log V).
+def _kruskal(handle, again):
+    """Kruskal over the hot edges with labels, the smaller tree taking the label of the larger. O(hot edges + V log V).
 
     A vertex that keeps its label to the end was in the larger tree at every merge, so JOINED_AT of any other vertex,
     the place of its last change of label, is where it came to that vertex's tree: the survivor is the anchor.
-    Changes `vertex` and the HOT_IN_BASE column; returns the size of the base.
+
+    When it is run again in a round, an edge that was left out before is left out (docs/theory.md, A): only the base
+    and what was warmed up since, which is marked like the base, are looked at.
+    Changes `vertex`, the HOT_IN_BASE column and `picked`; returns the size of the base.
     """
+    state = open_forest(handle)
+    vertex, lengths = state.vertex, state.lengths
+    weight, hot_edge, picked = state.hot.weight, state.hot.edge, state.hot.picked
+    rank = state.answer.arms.shape[0]
     for v in range(vertex.shape[0]):
         vertex[v, LABEL] = v
         vertex[v, NEXT_IN_TREE] = v
         vertex[v, TREE_SIZE] = 1
         vertex[v, JOINED_AT] = IS_ANCHOR
-    n = 0
-    for i in range(n_hot):
-        if n == rank:
-            for j in range(i, n_hot):
-                hot_edge[j, HOT_IN_BASE] = 0
+    n_hot = lengths[N_HOT]
+    first = weight.shape[0] >> 1
+    n_dormant = lengths[N_PICKED] if again else lengths[N_DORMANT]
+    n, n_picked = 0, 0
+    at, d = 0, 0
+    # The dormant edge that is next, and its weight.
+    sleeper, sleeper_weight = np.int64(-1), -np.inf
+    if n_dormant > 0:
+        sleeper = np.int64(picked[0]) if again else first
+        sleeper_weight = weight[sleeper]
+    while n < rank:
+        i = at
+        if at < n_hot and (
+            sleeper < 0
+            or weight[at] > sleeper_weight
+            or (weight[at] == sleeper_weight and hot_edge[at, HOT_ARM] < hot_edge[sleeper, HOT_ARM])
+        ):
+            at += 1
+            if again and hot_edge[i, HOT_IN_BASE] == 0:
+                continue
+        elif sleeper >= 0:
+            i = sleeper
+            d += 1
+            sleeper = np.int64(-1)
+            if d < n_dormant:
+                sleeper = np.int64(picked[d]) if again else first + d
+                sleeper_weight = weight[sleeper]
+        else:
             break
         a = vertex[hot_edge[i, HOT_TAIL], LABEL]
         b = vertex[hot_edge[i, HOT_HEAD], LABEL]
@@ -169,6 +301,9 @@ def _kruskal(vertex, hot_edge, n_hot, rank):
             continue
         hot_edge[i, HOT_IN_BASE] = 1
         n += 1
+        if i >= first:
+            picked[n_picked] = i
+            n_picked += 1
         if vertex[a, TREE_SIZE] < vertex[b, TREE_SIZE]:
             a, b = b, a
         v = b
@@ -182,6 +317,11 @@ def _kruskal(vertex, hot_edge, n_hot, rank):
         v = vertex[a, NEXT_IN_TREE]
         vertex[a, NEXT_IN_TREE] = vertex[b, NEXT_IN_TREE]
         vertex[b, NEXT_IN_TREE] = v
+    for i in range(at, n_hot):
+        hot_edge[i, HOT_IN_BASE] = 0
+    for j in range(d, n_dormant):
+        hot_edge[picked[j] if again else first + j, HOT_IN_BASE] = 0
+    lengths[N_PICKED] = n_picked
     return n
 
 
@@ -272,14 +412,16 @@ def _warm_up(state, n_failing, limit):
 def solve_hot_cold(handle, lam):
     """Make the hot edges and which of them are in the base right again. O(V + what changes), see above."""
     state = open_forest(handle)
-    vertex, hot, lengths, counters = state.vertex, state.hot, state.lengths, state.counters
+    vertex, counters = state.vertex, state.counters
     rank = state.answer.arms.shape[0]
     n_entering = _take_out_touched(state, lam)
     limit = np.int64(FIRST_WARMED)
+    again = False
     while True:
         if n_entering > 0:
             _merge_entering(state, n_entering)
-        n = _kruskal(vertex, hot.edge, lengths[N_HOT], rank)
+        n = _kruskal(handle, again)
+        again = True
         n_failing = _find_failing(handle, n == rank)
         counters[PASSES] += 1
         if n_failing == 0:
@@ -293,6 +435,16 @@ def solve_hot_cold(handle, lam):
             vertex[v, COMPONENT] = vertex[v, LABEL]
 
 
+@inline_kernel
+def _comes_after_anchor(state, v, i):
+    """Whether the hot edge at place i comes after the edge by which v came to its anchor. O(1)."""
+    hot, joined = state.hot, state.vertex[v, JOINED_AT]
+    if joined < 0:
+        return joined == IS_ANCHOR
+    w, arm = hot.weight[joined], hot.edge[joined, HOT_ARM]
+    return beats(w, arm, hot.weight[i], hot.edge[i, HOT_ARM])
+
+
 @kernel
 def cool_down(handle):
     """Make cold again the hot edges that come after p at both their ends. O(hot edges).
@@ -301,17 +453,31 @@ def cool_down(handle):
     """
     state = open_forest(handle)
     edges, hot, vertex, lengths = state.edges, state.hot, state.vertex, state.lengths
-    n = 0
-    for i in range(lengths[N_HOT]):
+    first = hot.weight.shape[0] >> 1
+    n_hot, n_all = lengths[N_HOT], n_all_hot(state)
+    # First which, for JOINED_AT goes by places; both ends of an edge that is not hot any more are the same.
+    for j in range(n_all):
+        i = hot_place(state, j)
         u, v = hot.edge[i, HOT_TAIL], hot.edge[i, HOT_HEAD]
-        if NO_ANCHOR < vertex[u, JOINED_AT] < i and NO_ANCHOR < vertex[v, JOINED_AT] < i:
+        if u != v and _comes_after_anchor(state, u, i) and _comes_after_anchor(state, v, i):
             set_status(edges, np.int64(hot.edge[i, HOT_ARM]), hot.weight[i], np.int64(COLD))
+            hot.edge[i, HOT_HEAD] = u
+    n, n_picked, o = 0, 0, first
+    for j in range(n_all):
+        i = hot_place(state, j)
+        if hot.edge[i, HOT_TAIL] == hot.edge[i, HOT_HEAD]:
             continue
-        _move_hot(hot, n, i)
-        hot.edge[n, HOT_IN_BASE] = hot.edge[i, HOT_IN_BASE]
-        n += 1
-    lengths[N_HOT] = n
-    lengths[HOT_LIMIT] = 2 * n + vertex.shape[0] + 64
+        if j < n_hot:
+            _move_hot(hot, n, i)
+            n += 1
+            continue
+        _move_hot(hot, o, i)
+        if hot.edge[o, HOT_IN_BASE] == 1:
+            hot.picked[n_picked] = o
+            n_picked += 1
+        o += 1
+    lengths[N_HOT], lengths[N_DORMANT], lengths[N_PICKED] = n, o - first, n_picked
+    lengths[HOT_LIMIT] = 2 * (n + o - first) + vertex.shape[0] + 64
 
 
 @kernel
@@ -321,7 +487,9 @@ def answer_from_hot(handle):
     hot_edge, table, lengths, answer = state.hot.edge, state.edges.table, state.lengths, state.answer
     n_added, n_gone = np.int64(0), np.int64(0)
     # 2 marks what is in the base now, so that what is left at 1 has gone.
-    for i in range(lengths[N_HOT]):
+    n_hot = lengths[N_HOT]
+    for j in range(n_hot + lengths[N_PICKED]):
+        i = j if j < n_hot else np.int64(state.hot.picked[j - n_hot])
         if hot_edge[i, HOT_IN_BASE] == 1:
             arm = np.int64(hot_edge[i, HOT_ARM])
             if table[arm, IN_BASE] == 0:
@@ -338,5 +506,5 @@ def answer_from_hot(handle):
             n_gone += 1
     for i in range(n_added):
         table[answer.added[i], IN_BASE] = 1
-    lengths[N_BASE] = change_answer(answer, lengths[N_BASE], n_added, n_gone, table, state.scratch)
+    lengths[N_BASE] = change_answer(answer, lengths[N_BASE], n_added, n_gone, state.scratch)
     return n_added

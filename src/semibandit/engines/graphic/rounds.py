@@ -17,7 +17,7 @@ from semibandit.engines.graphic.edges import (
     COLD,
     HEAD,
     HOT,
-    PENDING,
+    IN_BASE,
     SLOT,
     STATUS,
     TAIL,
@@ -26,7 +26,14 @@ from semibandit.engines.graphic.edges import (
     set_status,
     weight_of,
 )
-from semibandit.engines.graphic.hot_cold import answer_from_hot, cool_down, solve_hot_cold
+from semibandit.engines.graphic.hot_cold import (
+    FEW_AWAKE,
+    MOST_AWAKE,
+    answer_from_hot,
+    cool_down,
+    make_dormant,
+    solve_hot_cold,
+)
 from semibandit.engines.graphic.prim import fill_matrix, solve_prim, touch_matrix
 from semibandit.engines.graphic.state import (
     ADAPTIVE,
@@ -40,6 +47,7 @@ from semibandit.engines.graphic.state import (
     HOT_LIMIT,
     N_BASE,
     N_BEATEN,
+    N_DORMANT,
     N_HOT,
     N_RISEN,
     PASSES,
@@ -51,6 +59,9 @@ from semibandit.engines.graphic.state import (
     UNSORTED,
     WARMED,
     WHOLE_COMPONENT,
+    WOKEN,
+    n_all_hot,
+    no_hot_edges,
     open_forest,
     search_start_cost,
 )
@@ -65,9 +76,9 @@ from semibandit.engines.switch import (
     quiet_pays,
 )
 
-# What things cost in nanoseconds (measured; only ratios matter): a hot edge in a pass, a vertex in a busy round, an
-# edge warmed up and cooled down, an entry of Prim's matrix, an exchange, a round without any.
-NS_HOT, NS_VERTEX, NS_WARMED, NS_MATRIX = 20.0, 60.0, 200.0, 1.8
+# What things cost in nanoseconds (measured; only ratios matter): a hot edge in a pass, a dormant one in a round, a
+# vertex in a busy round, an edge warmed up and cooled down, an entry of Prim's matrix, an exchange, a round without any.
+NS_HOT, NS_DORMANT, NS_VERTEX, NS_WARMED, NS_MATRIX = 12.0, 5.0, 60.0, 200.0, 1.8
 NS_EXCHANGE, NS_QUIET = 200.0, 100.0
 
 # For an exchange the challengers search so many times, on average (measured).
@@ -100,7 +111,7 @@ def _busy_round(handle, state, lam):
         solve_hot_cold(handle, lam)
         passes = counters[PASSES] - passes
         warmed = counters[WARMED] - warmed
-        cost = NS_HOT * lengths[N_HOT] * passes + NS_WARMED * warmed
+        cost = NS_HOT * lengths[N_HOT] * passes + NS_DORMANT * lengths[N_DORMANT] + NS_WARMED * warmed
     cost += NS_VERTEX * n_vertices
     exchanges = answer_from_hot(handle)
     counters[EXCHANGES] += exchanges
@@ -131,14 +142,17 @@ def _after_busy_round(handle, state, lam):
             switch[IN_USE] = HOT_COLD
             state.flags[DIRTY] = True
         return
-    if quiet or lengths[N_HOT] > lengths[HOT_LIMIT]:
+    if quiet or n_all_hot(state) > lengths[HOT_LIMIT]:
         cool_down(handle)
     if quiet:
         enter_challengers(handle)
         change_to_quiet(switch, CHALLENGERS)
     elif state.matrix.key.shape[0] > 0:
+        no_hot_edges(state)
         fill_matrix(handle, lam)
         switch[IN_USE] = PRIM
+    elif lengths[N_HOT] > MOST_AWAKE * lengths[N_BASE] + FEW_AWAKE:
+        make_dormant(handle)
 
 
 # -- quiet rounds ------------------------------------------------------------------------------------------------
@@ -262,8 +276,10 @@ def forest_touch(forest, arm):
     elif table[arm, STATUS] == COLD:
         _touch_cold(handle, arm)
     elif switch[IN_USE] == HOT_COLD:
-        table[arm, PENDING] = 1
+        state.edges.pending[arm] = 1
         state.flags[DIRTY] = True
+        if table[arm, IN_BASE] == 0:
+            state.flags[WOKEN] = True
     else:
         list_if_beaten(state, arm, lam)
 
@@ -289,7 +305,8 @@ def forest_remove(forest, arms):
             if switch[IN_USE] == CHALLENGERS:
                 list_if_beaten(state, arm, state.lam[0])
             else:
-                table[arm, PENDING] = 1
+                state.edges.pending[arm] = 1
+                state.flags[WOKEN] = True
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, Whole, opener
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.graphic.answer import Answer, Scratch, new_answer, new_scratch
 from semibandit.engines.graphic.edges import Edges, Int32Array, aligned, new_edges
 from semibandit.engines.switch import new_switch
@@ -39,11 +39,11 @@ FIRST_VERTEX, N_VERTICES, NEXT_MEMBER, KNOWN, ABOVE, ARRIVED, UP_PART, FIRST_LIN
 BEST, SECOND, FOUND_BEST, FOUND_SECOND = range(4)
 
 # Entries of `flags`: all weights must be read again; something changed since the last round; the hot edges are in no
-# order; more arms became heavier than `tree.risen` holds.
-STALE, DIRTY, UNSORTED, CROWDED = range(4)
+# order; more arms became heavier than `tree.risen` holds; a hot arm outside the base was touched.
+STALE, DIRTY, UNSORTED, CROWDED, WOKEN = range(5)
 
 # Entries of `lengths`: how much of an array is in use. Beyond HOT_LIMIT, hot edges that do not matter are cooled down.
-N_HOT, HOT_LIMIT, N_TREE, N_BASE, N_BEATEN, N_RISEN, N_CHANGED = range(7)
+N_HOT, HOT_LIMIT, N_TREE, N_BASE, N_BEATEN, N_RISEN, N_CHANGED, N_DORMANT, N_PICKED = range(9)
 
 # Entries of `counters`, since the start: passes of Kruskal, edges warmed up, loose edges and what was listed and read
 # for them (in nanoseconds), arms that entered the base.
@@ -56,8 +56,10 @@ BUSY_ROUND, SEARCH = range(2)
 class HotEdges(NamedTuple):
     """The first ``lengths[N_HOT]`` entries of `weight` and `edge` are the hot edges, heaviest first.
 
-    `entering_weight` and `entering_arm`: those that come in at the next merge. `failing`: vertices with a cold edge
-    that may matter.
+    From the middle of these arrays on there are ``lengths[N_DORMANT]`` more, heaviest first too: dormant ones, that have
+    not been in the base for long and need not be moved about. Where one of them is no longer hot, or has another weight,
+    its two ends are the same. `picked`: places of the dormant ones in the base. `entering_weight` and `entering_arm`:
+    those that come in at the next merge. `failing`: vertices with a cold edge that may matter.
     """
 
     weight: Floats1
@@ -65,6 +67,7 @@ class HotEdges(NamedTuple):
     entering_weight: Floats1
     entering_arm: Ints1
     failing: Ints1
+    picked: Shorts1
 
 
 class Tree(NamedTuple):
@@ -148,6 +151,25 @@ class ForestState(NamedTuple):
 open_forest = opener(ForestState)
 
 
+@inline_kernel
+def hot_place(state, j):
+    """Where the j-th hot edge is, the dormant ones counted after the others. O(1)."""
+    n = state.lengths[N_HOT]
+    return j if j < n else (state.hot.weight.shape[0] >> 1) + j - n
+
+
+@inline_kernel
+def no_hot_edges(state):
+    """Forget all hot edges. O(1)."""
+    state.lengths[N_HOT] = state.lengths[N_DORMANT] = state.lengths[N_PICKED] = 0
+
+
+@inline_kernel
+def n_all_hot(state):
+    """How many hot edges there are, with the dormant ones. O(1)."""
+    return state.lengths[N_HOT] + state.lengths[N_DORMANT]
+
+
 class ForestHandle(NamedTuple):
     """What loops and calls pass about: the records, and the handle of a `ForestState`.
 
@@ -207,13 +229,14 @@ def _new_vertices(tail: IntArray, head: IntArray, n_vertices: int) -> Int32Array
     return vertex
 
 
-def _new_hot(n_vertices: int, size: int) -> HotEdges:
+def _new_hot(n_vertices: int, rank: int, size: int) -> HotEdges:
     return HotEdges(
-        weight=np.zeros(size),
-        edge=np.zeros((size, 4), dtype=np.int32),
+        weight=np.zeros(2 * size),
+        edge=np.zeros((2 * size, 4), dtype=np.int32),
         entering_weight=np.zeros(size),
         entering_arm=np.zeros(size, dtype=np.int64),
         failing=np.zeros(n_vertices, dtype=np.int64),
+        picked=np.zeros(rank, dtype=np.int32),
     )
 
 
@@ -265,9 +288,9 @@ def new_forest(
     n_arms = len(tail)
     size = max(n_arms, n_vertices) + 320
     prim = wants_matrix(solver_mode, n_vertices, n_arms)
-    flags = np.zeros(4, dtype=np.bool_)
+    flags = np.zeros(5, dtype=np.bool_)
     flags[STALE] = flags[DIRTY] = True
-    lengths: IntArray = aligned(7, np.int64, 0)
+    lengths: IntArray = aligned(9, np.int64, 0)
     lengths[HOT_LIMIT] = 4 * rank + 64
     first_search = search_start_cost.py_func(n_vertices) + 0.6 * min(n_vertices, 1000)
     none = np.zeros(0, dtype=np.int64)
@@ -275,7 +298,7 @@ def new_forest(
         recs=recs,
         edges=new_edges(tail, head, n_vertices),
         vertex=_new_vertices(tail, head, n_vertices),
-        hot=_new_hot(n_vertices, size),
+        hot=_new_hot(n_vertices, rank, size),
         tree=_new_tree(n_arms, n_vertices, rank),
         parts=_new_parts(n_vertices, rank),
         matrix=_new_matrix(tail, head, n_vertices) if prim else _new_matrix(none, none, 0),

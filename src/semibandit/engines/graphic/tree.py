@@ -15,7 +15,6 @@ from semibandit.engines.graphic.edges import (
     HEAD,
     HOT,
     NOBODY,
-    PENDING,
     STATUS,
     TAIL,
     TREE_INDEX,
@@ -137,9 +136,9 @@ def is_beaten(state, arm, lam):
 @inline_kernel
 def list_if_beaten(state, arm, lam):
     """Let the next round look for better edges than tree arm `arm`, if its bound beats it. O(1)."""
-    table, lengths = state.edges.table, state.lengths
-    if table[arm, PENDING] == 0 and is_beaten(state, arm, lam):
-        table[arm, PENDING] = 1
+    lengths = state.lengths
+    if state.edges.pending[arm] == 0 and is_beaten(state, arm, lam):
+        state.edges.pending[arm] = 1
         state.tree.beaten[lengths[N_BEATEN]] = arm
         lengths[N_BEATEN] += 1
         state.flags[DIRTY] = True
