@@ -9,6 +9,7 @@ import pytest
 
 import semibandit as sb
 from oracles.service import tally
+from semibandit.policies.catalogue import build_policy
 from semibandit.policies.files import to_bytes
 from semibandit.serve.events import (
     Rewarded,
@@ -92,30 +93,32 @@ def test_what_counts_is_what_a_naive_account_says():
         assert np.allclose(seat.policy.means[sorted(counts)], means, rtol=1e-12)
 
 
-def test_the_policy_is_the_one_that_decide_and_learn_make():
-    """Whole decisions in the service are `decide` and `learn` of the library, waiting plays included."""
-    host, twin = Host(), sb.CUCB(sb.Uniform(n_arms=12, rank=3))
+@pytest.mark.parametrize("policy", ["cucb", "cts", "ftrl", "kl-osm"])
+def test_the_policy_is_the_one_that_decide_and_learn_make(policy):
+    """Whole decisions in the service are `decide` and `learn` of the library, what waits included."""
+    host, twin = Host(), build_policy(policy, {}, sb.Uniform(n_arms=12, rank=3))
     host.open(0, "aaaa")
-    host.create(0, "p", PolicySpec(matroid={"arms": 12, "rank": 3}))
+    host.create(0, "p", PolicySpec(policy=policy, matroid={"arms": 12, "rank": 3}))
     rng, waiting = random.Random(5), []
     for t in range(200):
         if rng.random() < 0.6 or not waiting:
-            _, made = host.select(t, "p")
-            decision = twin.decide()
-            assert made[0].arms == decision.arms.tolist() and made[0].round == twin.t
-            waiting.append((made[0].decision, decision.id))
+            n = rng.choice([1, 1, 3])
+            _, made = host.select(t, "p", count=n)
+            for one, decision in zip(made, twin.decide(count=n), strict=True):
+                assert one.arms == decision.arms.tolist()
+                waiting.append((one.decision, decision.id))
+            assert made[-1].round == twin.t
         else:
             mine, theirs = waiting.pop(rng.randrange(len(waiting)))
             rewards = [rng.random() for _ in range(3)]
             host.reward(t, "p", mine, None, rewards)
             twin.learn(theirs, rewards)
-    policy = host.seats["p"].policy
+    seat = host.seats["p"]
     for _, theirs in waiting:
         twin.drop(theirs)
-    for mine, _ in waiting:
-        policy._wait(host.seats["p"].ledger.waiting_of(host.number_of(host.seats["p"], mine, t)), -1)
-    policy._decisions._next = twin._decisions._next
-    assert to_bytes(policy) == to_bytes(twin)
+    seat._let_go(len(seat.ledger))
+    seat.policy._decisions._next = twin._decisions._next
+    assert to_bytes(seat.policy) == to_bytes(twin)
 
 
 def small(**options):

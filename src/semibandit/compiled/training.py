@@ -53,6 +53,7 @@ def _play(policy: Any, rounds: int = 4) -> None:
     first, second = policy.decide(count=2)
     policy.learn(first, np.full(len(first.arms), 0.5))
     policy.drop(second)
+    _play_many(policy)
     few = np.array([0, 3, 3])
     policy.update(few, np.array([0.5, 1.0, 0.25]))
     policy.select(exclude=[int(few[0])])
@@ -63,6 +64,26 @@ def _play(policy: Any, rounds: int = 4) -> None:
         policy.insert([1])
         policy.select()
     policy.clone().select()
+
+
+def _play_many(policy: Any) -> None:
+    """Several decisions at once, and decisions with feedback in turns, as a service makes and replays them."""
+    from semibandit.policies.many import Kept
+
+    arms, sizes = policy._select_many(3)
+    policy._wait(arms, -1)
+    if policy._can_replay():
+        none = np.zeros(1, dtype=np.int64)
+        asked, counts = np.array([-1, 0]), np.array([0, int(sizes[0])])
+        kept = Kept(0, 0, none, none, none)
+        policy._replay_many(asked, counts, np.full(counts[1], 0.5), kept)
+
+
+def _answers() -> None:
+    """What a service writes for several decisions."""
+    from semibandit.serve.several import Several
+
+    Several("a-0-", 0, 1, np.arange(4), np.array([2, 2])).json()
 
 
 def _simulate(policy: Any) -> None:
@@ -206,6 +227,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
     yield "inner products", _inner_products
     yield "features", _features
     yield "fleets", _fleets
+    yield "answers", _answers
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)
 

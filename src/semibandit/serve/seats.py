@@ -40,6 +40,8 @@ class Seat:
         #: Whether plays that wait are anything to the policy: those that draw at random take no notice of them.
         inner = getattr(policy, "inner", policy)
         self.heeds_waiting = type(inner)._wait is not Policy._wait
+        #: Whether rewards are weighed by what the policy knew when it decided (`Policy._noted`).
+        self._remembers = type(inner)._noted is not Policy._noted
         ttl = spec.ttl_microseconds()
         self.ledger = Ledger(ttl, spec.max_pending, spec.most_arms(), policy.matroid.rank)
         self.keys = Keys(ttl, spec.max_keys)
@@ -70,6 +72,9 @@ class Seat:
 
     def _let_go(self, n: int) -> None:
         """The n oldest decisions leave. Their plays no longer wait, all at once: weights depend on how many do."""
+        if self._remembers:
+            for number in range(self.ledger.oldest, self.ledger.oldest + n):
+                self._policy._settled(number)
         pending, waited = self.ledger.drop(n)
         self.expired += pending
         if waited.size and self.heeds_waiting:
@@ -84,14 +89,13 @@ class Seat:
         first, arms = self._decide(asked, count, at)
         if count == 1:
             return first, arms, np.array([len(arms)], dtype=np.int64)
-        if not asked:
+        if not asked and not self._remembers:
             rest, sizes = policy._select_many(count - 1)
         else:
             made = []
-            for _ in range(count - 1):
+            for number in range(first + 1, first + count):
                 made.append(policy.select(**asked))
-                if self.heeds_waiting:
-                    policy._wait(made[-1], 1)
+                self._note(number, made[-1])
             rest, sizes = np.concatenate(made), np.array([len(one) for one in made], dtype=np.int64)
         self.ledger.add_many(rest, sizes, at)
         return first, np.concatenate((arms, rest)), np.concatenate(([len(arms)], sizes))
@@ -106,9 +110,15 @@ class Seat:
             self.evicted += surplus
             self._let_go(surplus)
         first = ledger.add(arms, at)
-        if self.heeds_waiting:
-            policy._wait(arms, 1)
+        self._note(first, arms)
         return first, arms
+
+    def _note(self, number: int, arms: IntArray) -> None:
+        """Decision `number` was just made: its plays wait, and the policy keeps what their rewards will need."""
+        if self.heeds_waiting:
+            self._policy._wait(arms, 1)
+        if self._remembers:
+            self._policy._noted(number, arms)
 
     def decide_one(self, at: int) -> tuple[int, IntArray]:
         """A decision among all arms, by number: its own number, and its arms."""
@@ -212,11 +222,17 @@ class Seat:
                 rewards = rewards[waits]
         n = len(arms)
         if n:
-            policy.update(arms, rewards)
+            if self._remembers:
+                with policy._recalled(number):
+                    policy.update(arms, rewards)
+            else:
+                policy.update(arms, rewards)
             if self.heeds_waiting:
                 policy._wait(arms, -1)
             self._count(rewards)
         ledger.settle(number, places)
+        if self._remembers and not ledger.left_of(number):
+            policy._settled(number)
         return n, 0 if places is None else len(places) - n
 
     def check_values(self, rewards: FloatArray) -> None:
