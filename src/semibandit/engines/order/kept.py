@@ -2,7 +2,7 @@
 
 Between two rounds only the played arms move far; the others drift a little with lam. So the order is kept:
 untouched arms are re-weighted in one sequential pass and repaired by insertion (few inversions), the touched
-ones are sorted apart and merged in. O(K + inversions + n log n) for n touched arms, in place of O(K log K).
+ones are sorted apart and merged in. Expected O(K + inversions + n) for n touched arms, in place of O(K log K).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, FloatArray
 from semibandit.compiled.handle import Bytes1, Flags1, Floats1, Ints1
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.sorting import merge_sort
+from semibandit.compiled.sorting import sort_keys
 
 
 class KeptOrder(NamedTuple):
@@ -34,6 +34,7 @@ class KeptOrder(NamedTuple):
     present: Flags1
     scratch_arm: Ints1
     scratch_weight: Floats1
+    count: Ints1
     n_kept: Ints1
     n_pending: Ints1
     lam: Floats1
@@ -51,6 +52,7 @@ def new_kept_order(n_arms: int) -> KeptOrder:
         present=np.ones(n_arms, dtype=np.bool_),
         scratch_arm=np.zeros(n_arms, dtype=np.int64),
         scratch_weight=np.zeros(n_arms),
+        count=np.zeros(max(257, n_arms + 2), dtype=np.int64),
         n_kept=np.zeros(1, dtype=np.int64),
         n_pending=np.array([n_arms], dtype=np.int64),
         lam=np.full(1, np.nan),
@@ -118,7 +120,7 @@ def kept_sort(kept, recs, lam):
         beta[j + 1] = b
         n += 1
     if not repaired:
-        merge_sort(weight, order, n, kept.scratch_weight, kept.scratch_arm)
+        sort_keys(weight, order, n, kept.scratch_weight, kept.scratch_arm, kept.count)
         for i in range(n):
             alpha[i] = recs[order[i], ALPHA]
             beta[i] = recs[order[i], BETA]
@@ -136,8 +138,8 @@ def kept_sort(kept, recs, lam):
     kept.n_kept[0] = n + m
     if m == 0:
         return
-    # The tail of `weight` is free space for the merge sort of the touched arms.
-    merge_sort(scratch_weight, pending, m, weight[n : n + m], kept.scratch_arm)
+    # The tail of `weight` is free space for sorting the touched arms.
+    sort_keys(scratch_weight, pending, m, weight[n : n + m], kept.scratch_arm, kept.count)
     i, j, o = n - 1, m - 1, n + m - 1
     while j >= 0:
         w, arm = scratch_weight[j], pending[j]

@@ -38,7 +38,6 @@ from semibandit.policies.thompson.rounds import (
     BEGIN,
     END,
     JOIN,
-    GroupedRounds,
     PlainRounds,
     draw_samples,
     move_waiting,
@@ -50,9 +49,12 @@ from semibandit.policies.thompson.staged_rules import make_rule
 POSTERIORS = ("beta", "gaussian")
 SAMPLERS = ("auto", "plain", "grouped", "keyed")
 
+# Measured: a round of the grouped sampler costs what drawing so many arms does, and so many for each class.
+FEW_ARMS, FEW_PER_CLASS = 200, 20
+
 
 @register(
-    cost="looks at O(D) posteriors a round, expected (uniform), at all different ones (partition); else O(K)",
+    cost="draws O(D) posteriors a round (O(D log D) in graphs and transversal matroids), expected; else O(K)",
     guarantee="regret O(sum of log T / gap) for every matroid, if arms are independent",
     reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1; Zhang and Combes 2024",
     take="for small regret with rewards in a known range, when no worst case must be promised: the first to try",
@@ -76,9 +78,10 @@ class CTS(Randomness, CountingPolicy):
         BG-CTS (Zhang and Combes 2024), for the Gaussian posterior: the variance is ``g(t) sigma^2 / N`` with
         g(t) = 2 (log t + (D + 2) log log t) / log t, and the regret polynomial in D (`thompson.boosted`).
     sampler
-        ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: uniform and partition
-        matroids with the Beta posterior, in sublinear time and with the same law (see the notes). ``"auto"`` takes
-        the second where it can. ``"keyed"``: as plain, but the sample of an arm is a function of (seed, arm, round), so
+        ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: the Beta posterior on
+        uniform, partition, laminar, graphic and transversal matroids, in sublinear time and with the same law (see the
+        notes). ``"auto"`` takes
+        the second where it can and there are enough arms for it to be faster. ``"keyed"``: as plain, but the sample of an arm is a function of (seed, arm, round), so
         that `semibandit.distributed.Sharded` plays the same whatever the number of shards.
     prior
         ``(mean, strength)`` of the Beta prior in place of Beta(1, 1), one number each or one per arm (`beta_prior`,
@@ -89,16 +92,17 @@ class CTS(Randomness, CountingPolicy):
 
     Notes
     -----
-    *Grouped.* Arms with the same successes and failures are exchangeable. They are kept in groups; a round draws the
-    largest samples of each group as order statistics, leaves a group as soon as it cannot reach the best D seen so far,
-    and names members of the winning groups at random. For uniform matroids most groups are not even looked at: a
-    Poisson process jumps to those that may reach the level that late rounds ended at. The law of the played base is
-    that of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
+    *Grouped.* Arms with the same successes and failures are exchangeable and kept in groups. A round draws only the
+    samples that lie beyond a level: a Poisson process jumps to the few arms that may, and a draw from a bound on the tail
+    of the posterior keeps or thins each. Greedy goes through them from the largest down. Where it reaches the level of a
+    class of arms that is still open (a partition's group, a family of a laminar matroid), that class goes on to a lower
+    level; in graphs and transversal matroids the arms are listed that the picked ones do not span yet. The law of the
+    played base is that of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
 
-    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: a group that competes costs O(sqrt(N)), one that
-    does not a few nanoseconds. Uniform: expected O(D) groups a round, one step for 4,096 more, and a pass over all G
-    groups when the level is set anew or missed, both rare. Partition: all G groups a round. O(1) amortised an arm
-    updated. At K = 10^6, D = 10 a round was measured at 500 to 6,000 times the speed of the plain sampler.
+    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: expected O(1) for each sample beyond its level, of
+    which there are a small multiple of D (of D log D in graphs and transversal matroids), for each class, and for 4,096
+    groups; a class that goes on costs its groups, and finding a level anew costs them a handful of times, both rare. O(1)
+    amortised an arm updated.
 
     Regret: O(sum of log T / gap) for matroids (Wang and Chen 2018), for rewards that are independent between arms.
 
@@ -114,7 +118,6 @@ class CTS(Randomness, CountingPolicy):
 
     name = "cts"
     _called: tuple[int, IntArray] = (0, np.zeros(0, dtype=np.int64))
-    _rule: Any = None
 
     def __init__(
         self,
@@ -192,19 +195,25 @@ class CTS(Randomness, CountingPolicy):
                 "plain",
                 "grouping serves the Beta posterior on uniform, partition, laminar, graphic and transversal matroids",
             )
+        classes = self._n_classes()
+        if self.n_arms < max(FEW_ARMS, FEW_PER_CLASS * classes):
+            return (
+                "plain",
+                f"few arms: drawing each is faster below {FEW_ARMS} arms, and {FEW_PER_CLASS} a class",
+            )
         return "grouped", "arms with the same posterior are drawn together"
+
+    def _n_classes(self) -> int:
+        if isinstance(self.matroid, Partition):
+            return int((self.matroid._capacity > 0).sum())
+        return len(self.matroid._capacity) if isinstance(self.matroid, Laminar) else 1
 
     def _open_groups(self) -> Groups:
         matroid = self.matroid
         self._waiting: list[IntArray] = [np.zeros(matroid.rank, dtype=np.int64) for _ in range(2)]
         self._meta: IntArray = np.zeros(3, dtype=np.int64)
-        if kind_of(matroid) is Uniform:
-            classes = np.zeros(self.n_arms, dtype=np.int64)
-            self._capacity = np.array([matroid.rank], dtype=np.int64)
-            self._scratch = np.zeros(matroid.rank), np.zeros(matroid.rank, dtype=np.int64)
-        else:
-            self._rule, classes, self._capacity = make_rule(matroid)
-            self._points = new_points(self.n_arms, len(self._capacity))
+        self._rule, classes, self._capacity = make_rule(matroid)
+        self._points = new_points(self.n_arms, len(self._capacity))
         return new_groups(self._arm, classes, len(self._capacity))
 
     def _make_own(self) -> Any:
@@ -219,22 +228,19 @@ class CTS(Randomness, CountingPolicy):
                 known: Any = (self._recs, self._arm, ids, self._rng, word)
                 return KeyedRounds(low, high - low, self.sigma, posterior, first, *known)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
-        if self._rule is not None:
-            kind: Any = ROUNDS_OF[type(self._rule)]
-            apart = int(kind_of(self.matroid) is Partition)
-            known = (self._groups, self._points, self._rule, self._capacity, apart, self._rng, *self._waiting)
-            return kind(low, high - low, *known, self._meta)
-        pools = np.flatnonzero(self._capacity > 0).astype(np.int64)
+        # Whether classes never stand in each other's way.
+        apart = int(kind_of(self.matroid) in (Uniform, Partition))
         parts: Any = (
             self._groups,
-            self._rng,
-            pools,
+            self._points,
+            self._rule,
             self._capacity,
-            *self._scratch,
+            apart,
+            self._rng,
             *self._waiting,
             self._meta,
         )
-        return GroupedRounds(low, high - low, *parts)
+        return ROUNDS_OF[type(self._rule)](low, high - low, *parts)
 
     def _call_arms(self, first: int, ids: IntArray) -> None:
         """Let the sampler ``"keyed"`` draw for arms with these names: `ids`, or from `first` on if that is empty."""
@@ -436,6 +442,7 @@ class CTS(Randomness, CountingPolicy):
         }
         if self._groups is not None:
             arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]
+            arrays += [*self._points, *self._rule]
             about["groups"] = int(self._groups.meta[LIVE])
         about["bytes"] = sum(array.nbytes for array in arrays)
         if self._groups is None:

@@ -2,7 +2,7 @@
 
 Arms of one group are exchangeable, so that a sampler may draw for the group and then name members at random. All is
 kept in flat arrays: a group's members in a block whose length is a power of two (blocks are split and reused), groups
-found by an open hash table, and the groups of a class linked in two lists, hot and cold, late winners in front.
+found by an open hash table, and the groups of a class linked in two lists, hot and cold.
 Cold groups hardly ever reach the level x0 and have a rate of doing so; sums of rates let a round skip over them.
 """
 
@@ -15,8 +15,6 @@ from semibandit.policies.thompson.beta import log_beta
 from semibandit.policies.thompson.posterior_layout import (
     CLASS,
     COLD,
-    DRAWN,
-    ENTROPY,
     FREE,
     G_LOSSES,
     G_WINS,
@@ -31,7 +29,6 @@ from semibandit.policies.thompson.posterior_layout import (
     NEXT,
     PLACE,
     PREV,
-    SEEN,
     SHORT,
     SIGMA,
     SIZE,
@@ -186,11 +183,6 @@ def _set_group(g, slot, k, c, wins, losses, start, log):
     g.info[k, CLASS] = c
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
-    g.info[k, DRAWN] = 0
-    g.info[k, SEEN] = 0
-    m = wins + losses + 1.0
-    p = wins / m
-    g.const[k, ENTROPY] = (wins * math.log(p) if wins > 0 else 0.0) + (losses + 1.0) * math.log1p(-p)
     g.const[k, LOG_BETA] = log_beta(wins + 1.0, losses + 1.0)
     _classify(g, k)
     link_first(g, k)

@@ -15,7 +15,6 @@ from semibandit.policies.thompson.posterior_groups import fill, list_groups, reo
 from semibandit.policies.thompson.posterior_layout import (
     CLASS,
     COLD,
-    DRAWN,
     FREE,
     G_LOSSES,
     G_WINS,
@@ -24,13 +23,14 @@ from semibandit.policies.thompson.posterior_layout import (
     LOG,
     LONG,
     LOSSES,
-    MEAN,
     N_COLUMNS,
     N_LEVEL,
     N_LOGS,
+    NEED,
     NEXT,
     PLACE,
     PREV,
+    SECOND,
     SHORT,
     SIGMA,
     SIZE,
@@ -61,7 +61,7 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         arm=arm,
         classes=classes,
         info=np.zeros((n_groups, N_COLUMNS), dtype=np.int64),
-        const=np.zeros((n_groups, 3)),
+        const=np.zeros((n_groups, 2)),
         table=np.full(_table_size(n_groups), -1, dtype=np.int64),
         members=np.zeros(room + 64, dtype=np.int64),
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
@@ -89,8 +89,8 @@ def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[st
     listed, free = array_of(state, "listed", np.int64), array_of(state, "free", np.int64)
     level = array_of(state, "level", np.float64)
     if len(level) == 7:
-        # Written when only a single class had a level.
-        level = np.concatenate((level, np.zeros(N_LEVEL * n_classes - 7))) * (n_classes == 1)
+        # Written when levels were found in another way: they are found anew.
+        level = np.zeros(N_LEVEL * n_classes)
     if len(level) != N_LEVEL * n_classes:
         raise FileError("the levels of posteriors do not fit the classes")
     level = level.reshape(-1, N_LEVEL)
@@ -98,7 +98,7 @@ def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[st
     sound = np.array_equal(np.sort(np.concatenate((listed, free))), np.arange(used))
     sound = sound and bool(np.isfinite(level).all())
     sound = sound and bool(
-        (level[:, [X0, *range(MEAN, N_LEVEL)]] >= 0.0).all() and (level[:, [X0, 7]] < 1.0).all()
+        (level[:, [X0, *range(NEED, N_LEVEL)]] >= 0.0).all() and (level[:, [X0, SECOND]] < 1.0).all()
     )
     ids = np.flatnonzero(arm[:, GROUP] >= 0)
     ids = ids[np.lexsort((arm[ids, PLACE], arm[ids, GROUP]))]
@@ -136,7 +136,7 @@ def with_room(groups: Groups, n: int) -> Groups:
     if need <= have:
         return groups
     want = max(2 * have, need)
-    info, const = np.zeros((want, N_COLUMNS), dtype=np.int64), np.zeros((want, 3))
+    info, const = np.zeros((want, N_COLUMNS), dtype=np.int64), np.zeros((want, 2))
     info[:have], const[:have] = groups.info, groups.const
     rates = _rates(want)
     for name, array in rates.items():
@@ -168,7 +168,7 @@ def check_groups(g: Groups, present: Any) -> None:
         k, before = int(g.head[at]), -1
         while k >= 0:
             row = g.info[k]
-            assert row[PREV] == before and row[CLASS] == c and row[DRAWN] == 0 and row[COLD] == cold
+            assert row[PREV] == before and row[CLASS] == c and row[COLD] == cold
             assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
             size, start, log = int(row[SIZE]), int(row[START]), int(row[LOG])
             assert 1 <= size <= 1 << log

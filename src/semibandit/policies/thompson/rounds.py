@@ -1,4 +1,4 @@
-"""The rounds of Thompson sampling as kernels: plain, all K samples each round, and by groups of equal posteriors."""
+"""The rounds of Thompson sampling as kernels: plain, all K samples each round; and how groups of equal posteriors learn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import math
 from typing import NamedTuple
 
 from semibandit.arms import ALPHA, BETA, COUNT
-from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Number, Whole, Words1
+from semibandit.compiled.handle import Floats2, Ints2, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_normal, next_uniform
-from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.kernels import add_reward, engine_touch_all
-from semibandit.policies.rounds import ASK, implement_rounds
-from semibandit.policies.thompson.grouped_round import draw_round
+from semibandit.policies.rounds import implement_rounds
 from semibandit.policies.thompson.posterior_groups import move_all
-from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS, Groups
+from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS
 
 BETA_POSTERIOR, GAUSSIAN_POSTERIOR = 0, 1
 
@@ -81,37 +79,9 @@ implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touche
 
 # -- grouped -----------------------------------------------------------------------------------------------------
 
+# `waiting` and `won` of such rounds: arms and outcomes of the last feedback, kept until all of it has room in the groups.
 # Of `meta`: outcomes BEGIN .. END - 1 wait to be counted; JOIN: that of BEGIN is counted, but its arm is in no group.
 BEGIN, END, JOIN = 0, 1, 2
-
-
-class GroupedRounds(NamedTuple):
-    """`pools`: the classes of positive `capacity`; `value` and `owner`: scratch for the largest of them.
-
-    `waiting` and `won`: arms and outcomes of the last feedback, kept until all of it has room in the groups.
-    """
-
-    low: Number
-    span: Number
-    groups: Groups
-    rng: Words1
-    pools: Ints1
-    capacity: Ints1
-    value: Floats1
-    owner: Ints1
-    waiting: Ints1
-    won: Ints1
-    meta: Ints1
-
-
-@kernel
-def _grouped_select(own, engine, t, out):
-    """The arms with the largest samples of their class. ASK while outcomes wait for room."""
-    if own.meta[BEGIN] < own.meta[END]:
-        return ASK
-    n = draw_round(own.groups, own.rng, own.pools, own.capacity, own.value, own.owner, out)
-    sort_ids_in_place(out, n)
-    return n
 
 
 @kernel
@@ -136,6 +106,3 @@ def grouped_learn(own, engine, arms, rewards, n):
     own.meta[BEGIN] = 0
     own.meta[END] = n
     move_waiting(own)
-
-
-implement_rounds(GroupedRounds, select=_grouped_select, learn=grouped_learn, touches="nothing")

@@ -11,13 +11,9 @@ import math
 
 from semibandit.compiled.jit import kernel
 from semibandit.policies.thompson.posterior_groups import bound_at, set_level
-from semibandit.policies.thompson.posterior_layout import NEXT, SIZE, X0
+from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, NEXT, SECOND, SIZE, WASTE, X0
 
-# Columns of `level` beyond x0 and its logarithms: samples needed in late rounds, a factor on them that grows when they
-# were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
-NEED, BOOST, GROUPS, WASTE, SECOND = 3, 4, 5, 6, 7
-
-_MEMORY, _GROW, _SHRINK, _MOST_BOOST = 1.0 / 32.0, 1.2, 0.98, 64.0
+_MEMORY, _SHRINK, _MOST_BOOST = 1.0 / 32.0, 0.99, 64.0
 # The second stage is to have so many times the samples of the first.
 _NEXT_STAGE = 5.0
 # A setting costs about this many looks at every group.
@@ -108,7 +104,8 @@ def adapt_level(g, c, beyond, need, below):
     level = g.level[c]
     level[NEED] += _MEMORY * (need - level[NEED])
     if 2 * below > beyond:
-        level[BOOST] = min(_MOST_BOOST, _GROW * level[BOOST])
+        # So that a second stage, by what it costs, is about as dear as the samples that would have spared it.
+        level[BOOST] = min(_MOST_BOOST, level[BOOST] * min(4.0, 1.0 + 0.02 * below / (beyond + 1.0)))
     else:
         # Where few are needed, now and then a second stage is cheaper than always some more in the first.
         level[BOOST] = max(1.0 - 0.5 / (1.0 + level[NEED]), _SHRINK * level[BOOST])

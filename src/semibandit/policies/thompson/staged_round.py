@@ -13,11 +13,9 @@ from semibandit.compiled.handle import Ints1, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import merge_sort, sort_ids, sort_keys
 from semibandit.policies.rounds import ASK, implement_rounds
-from semibandit.policies.thompson.posterior_layout import Groups, X0
+from semibandit.policies.thompson.posterior_layout import GROUPS, SECOND, X0, Groups
 from semibandit.policies.thompson.rounds import BEGIN, END, grouped_learn
 from semibandit.policies.thompson.staged_levels import (
-    GROUPS,
-    SECOND,
     adapt_level,
     find_level,
     open_level,
@@ -121,7 +119,7 @@ def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked,
 
 @kernel
 def _by_class(points):
-    """The samples of the first stage class by class, into the spare arrays; ``count[c]``: where class c ends. O(n + C)."""
+    """The samples of the first stage class by class, into the spare arrays; class c ends at ``count[c]``. O(n + C)."""
     count, tally = points.count, points.tally
     total = 0
     for c in range(tally.shape[0]):
@@ -189,8 +187,8 @@ def play_stages(g, points, rng, rule, most, apart, out):
 
 
 class TreeRounds(NamedTuple):
-    """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family. The
-    rest as in `rounds.GroupedRounds`."""
+    """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family.
+    The rest as in `rounds.PlainRounds` and `rounds.move_waiting`."""
 
     low: Number
     span: Number

@@ -16,7 +16,7 @@ from semibandit.compiled.generic import generic, implement
 from semibandit.compiled.handle import Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.engines.resolve.greedy import DEAD, augment
-from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal
+from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
 
 
 @generic
@@ -275,6 +275,8 @@ def make_rule(matroid: Matroid) -> tuple[Any, IntArray, IntArray]:
         parent = np.full(len(capacity), -1) if flat else np.array(matroid._parent)
         return TreeRule(parent.astype(np.int64), capacity, capacity.copy()), leaf, capacity
     classes, rank = np.zeros(matroid.n_arms, dtype=np.int64), np.array([matroid.rank], dtype=np.int64)
+    if isinstance(matroid, Uniform):
+        return TreeRule(np.full(1, -1, dtype=np.int64), rank, rank.copy()), classes, rank
     arms = np.arange(matroid.n_arms, dtype=np.int64)
     if isinstance(matroid, Graphic):
         tail, head = np.array(matroid._tail), np.array(matroid._head)
