@@ -9,8 +9,8 @@ The solvers here, each a file:
 ========================  ===============================  ===================================  ======================
 solver                    when                             a round                              why it is right
 ========================  ===============================  ===================================  ======================
-`challengers`             quiet: few base edges fall       O(D + searches), a search walks the  docs/theory.md, F
-                          below their bounds               smaller side of a cut
+`challengers`             quiet: few base edges fall       O(D + vertices below these edges),   docs/theory.md, F
+                          below their bounds               all exchanged at once
 `hot_cold`                busy: much of the base changes   O(V + changes log degree)            docs/theory.md, A and B
 `prim`                    busy, few vertices, many edges   O(V^2)                               textbook
 ========================  ===============================  ===================================  ======================
@@ -19,6 +19,7 @@ While CUCB explores, nearly the whole base changes in a round and Kruskal over a
 any base edge falls below its bound. A step of the clock changes all weights: O(K), and a busy round follows.
 
 The files, from the ground up: `edges` (all edges, the cold ones by vertex under tournaments), `answer` (the sorted
-base), `state` (what the solvers share and keep), the three solvers, `changeover` (from one solver to another), `rounds`
-(what an engine does, and the choice), `engine` (the classes), `check` (all invariants, for tests).
+base), `state` (what the solvers share and keep), `hot_list` (the order of the hot edges), `tree` (the linked tree with
+bounds), `leaving` and `parts` (exchanging loose edges of it), the three solvers, `changeover` (from one solver to
+another), `rounds` (what an engine does, and the choice), `engine` (the classes), `check` (all invariants, for tests).
 """

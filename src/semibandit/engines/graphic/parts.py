@@ -19,11 +19,10 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import LANE_BITS, LANES
+from semibandit.compiled.lanes import prefetch_to_write as prefetch
 from semibandit.engines.graphic.edges import (
     ABSENT,
     COLD,
-    FIRST_SLOT,
     FIRST_WINNER,
     HEAD,
     HOT,
@@ -33,9 +32,11 @@ from semibandit.engines.graphic.edges import (
     TAIL,
     TREE_INDEX,
     beats,
+    prefetch_edge,
     set_status,
     weight_of,
 )
+from semibandit.engines.graphic.leaving import best_of_group, look_around
 from semibandit.engines.graphic.state import (
     ABOVE,
     ARRIVED,
@@ -46,7 +47,6 @@ from semibandit.engines.graphic.state import (
     FIRST_VERTEX,
     FOUND_BEST,
     FOUND_SECOND,
-    KNOWN,
     N_TREE,
     N_VERTICES,
     NEXT_HALF,
@@ -60,14 +60,17 @@ from semibandit.engines.graphic.state import (
 )
 from semibandit.engines.graphic.tree import end_below, hang, link, move_edge, note_change, set_bound, unlink
 
+# How many edges ahead memory is asked for.
+AHEAD = 4
+
 # The part of the vertices that are not listed, and the group of all that hangs from a root.
 AT_ROOT = 0
 
 # ARRIVED of a part that the new tree has not come to yet, and of one in which a root is.
 NOT_YET, IS_ROOT = -2, -1
 
-# What is done, in nanoseconds (measured; only ratios matter): a vertex listed, a row looked at, a block, an exchange.
-NS_LISTED, NS_ROW, NS_BLOCK = 8, 10, 16
+# What a listed vertex costs, in nanoseconds (measured; only ratios matter).
+NS_LISTED = 8
 
 
 # -- taking the tree apart ---------------------------------------------------------------------------------------
@@ -94,9 +97,13 @@ def _loosen(state, i, arm, lam):
 
 @inline_kernel
 def _list_part(state, i, top, n):
-    """List the vertices linked to `top`, a root, as part i from place n on; the place after them. O(vertices)."""
+    """List the vertices linked to `top`, a root, as part i from place n on; the place after them. O(vertices).
+
+    Asks for the memory of their rows, which will be looked at.
+    """
     vertex, up, half = state.vertex, state.tree.up, state.tree.half
     listed, label = state.parts.vertex, state.parts.label
+    row, winner_weight, winner_arm = state.edges.row, state.edges.winner_weight, state.edges.winner_arm
     state.parts.about[i, FIRST_VERTEX] = n
     listed[n] = top
     at = n
@@ -105,6 +112,9 @@ def _list_part(state, i, top, n):
         v = listed[at]
         at += 1
         label[v] = i
+        if row[v, N_BLOCKS] > 1:
+            prefetch(winner_weight, np.int64(row[v, FIRST_WINNER]))
+            prefetch(winner_arm, np.int64(row[v, FIRST_WINNER]))
         back = up[v]
         h = vertex[v, FIRST_HALF]
         while h >= 0:
@@ -155,95 +165,6 @@ def _list_parts(state, n_parts):
     n = _list_part(state, n_parts, np.int64(_root_above(state, largest)), n)
     parts.group[largest] = AT_ROOT
     return n, n_parts, np.int64(largest)
-
-
-# -- edges that leave a part -------------------------------------------------------------------------------------
-
-
-@kernel
-def _look_around(handle, i):
-    """Find the two heaviest cold edges from part i to other groups: BEST and SECOND. O(its rows).
-
-    A row, 16 blocks, or a block whose winner does not beat the second best so far is passed over.
-    """
-    state = open_forest(handle)
-    edges, parts = state.edges, state.parts
-    about, label, group = parts.about, parts.label, parts.group
-    slot_weight, slot_arm, slot_far_end = edges.slot_weight, edges.slot_arm, edges.slot_far_end
-    winner_weight, winner_arm = edges.winner_weight, edges.winner_arm
-    w1, a1 = -np.inf, np.int64(NOBODY)
-    w2, a2 = -np.inf, np.int64(NOBODY)
-    mine = group[i]
-    begin, n = np.int64(about[i, FIRST_VERTEX]), np.int64(about[i, N_VERTICES])
-    blocks = 0
-    for at in range(begin, begin + n):
-        v = parts.vertex[at]
-        if not beats(edges.heaviest[v], edges.heaviest_arm[v], w2, a2):
-            continue
-        first, n_blocks = np.int64(edges.row[v, FIRST_SLOT]), np.int64(edges.row[v, N_BLOCKS])
-        offset = np.int64(edges.row[v, FIRST_WINNER])
-        above = offset + (((n_blocks + LANES - 1) >> LANE_BITS) << LANE_BITS)
-        b = np.int64(0)
-        while b < n_blocks:
-            if n_blocks > LANES and b & (LANES - 1) == 0:
-                up = above + (b >> LANE_BITS)
-                if not beats(winner_weight[up], winner_arm[up], w2, a2):
-                    b += LANES
-                    continue
-            if n_blocks > 1 and not beats(winner_weight[offset + b], winner_arm[offset + b], w2, a2):
-                b += 1
-                continue
-            blocks += 1
-            start = first + (b << LANE_BITS)
-            for s in range(start, start + LANES):
-                w = slot_weight[s]
-                if w < w2 or w == -np.inf:
-                    continue
-                arm = np.int64(slot_arm[s])
-                if beats(w, arm, w2, a2) and group[label[slot_far_end[s]]] != mine:
-                    if beats(w, arm, w1, a1):
-                        w2, a2 = w1, a1
-                        w1, a1 = w, arm
-                    else:
-                        w2, a2 = w, arm
-            b += 1
-    parts.weight[i, BEST], parts.arm[i, BEST] = w1, a1
-    parts.weight[i, SECOND], parts.arm[i, SECOND] = w2, a2
-    about[i, KNOWN] = 2
-    state.counters[SEARCH_WORK] += NS_ROW * n + NS_BLOCK * blocks
-
-
-@inline_kernel
-def _leaves(state, arm, g):
-    """Whether `arm`, which has an end in group g, has the other one in another group. O(1)."""
-    table, label, group = state.edges.table, state.parts.label, state.parts.group
-    return group[label[table[arm, TAIL]]] != g or group[label[table[arm, HEAD]]] != g
-
-
-@inline_kernel
-def _best_of_group(handle, state, g):
-    """The heaviest cold edge that leaves group g, NOBODY if there is none. O(members), more where one looks again.
-
-    BEST of a member bounds what it has to offer, KNOWN says how many of its two edges are still exact.
-    """
-    parts = state.parts
-    about, weight, arms = parts.about, parts.weight, parts.arm
-    w, arm = -np.inf, np.int64(NOBODY)
-    i = np.int64(g)
-    while True:
-        while beats(weight[i, BEST], arms[i, BEST], w, arm):
-            if about[i, KNOWN] == 0:
-                _look_around(handle, i)
-            elif _leaves(state, arms[i, BEST], g):
-                w, arm = weight[i, BEST], np.int64(arms[i, BEST])
-            elif about[i, KNOWN] == 2:
-                weight[i, BEST], arms[i, BEST] = weight[i, SECOND], arms[i, SECOND]
-                about[i, KNOWN] = 1
-            else:
-                about[i, KNOWN] = 0
-        i = np.int64(about[i, NEXT_MEMBER])
-        if i == g:
-            return arm
 
 
 # -- putting the tree together -----------------------------------------------------------------------------------
@@ -299,7 +220,7 @@ def _join_groups(handle, state, n_parts):
         at += 1
         if group[g] != g:
             continue
-        arm = _best_of_group(handle, state, g)
+        arm = best_of_group(handle, state, g)
         if arm == NOBODY:
             continue
         other = _take(state, taken, arm, g)
@@ -394,13 +315,18 @@ def exchange_loose(handle, n_loose, lam):
     state = open_forest(handle)
     parts, weight, arms = state.parts, state.parts.weight, state.parts.arm
     for j in range(n_loose):
+        if j + AHEAD < n_loose:
+            prefetch_edge(state.edges, state.tree.beaten[j + AHEAD], np.bool_(False))
         _loosen(state, j + 1, state.tree.beaten[j], lam)
     n_listed, n_parts, root_part = _list_parts(state, n_loose)
     for i in range(n_parts + 1):
         weight[i, BEST] = weight[i, SECOND] = -np.inf
         arms[i, BEST] = arms[i, SECOND] = NOBODY
         if parts.group[i] != AT_ROOT:
-            _look_around(handle, i)
+            look_around(handle, i)
+            if arms[i, BEST] != NOBODY:
+                # Most parts take it in the end.
+                prefetch_edge(state.edges, np.int64(arms[i, BEST]), np.bool_(True))
         weight[i, FOUND_BEST], arms[i, FOUND_BEST] = weight[i, BEST], arms[i, BEST]
         weight[i, FOUND_SECOND], arms[i, FOUND_SECOND] = weight[i, SECOND], arms[i, SECOND]
     taken = _join_groups(handle, state, n_parts)

@@ -26,14 +26,8 @@ from semibandit.engines.graphic.edges import (
     set_status,
     weight_of,
 )
-from semibandit.engines.graphic.hot_cold import (
-    FEW_AWAKE,
-    MOST_AWAKE,
-    answer_from_hot,
-    cool_down,
-    make_dormant,
-    solve_hot_cold,
-)
+from semibandit.engines.graphic.hot_cold import answer_from_hot, cool_down, solve_hot_cold
+from semibandit.engines.graphic.hot_list import FEW_AWAKE, MOST_AWAKE, make_dormant
 from semibandit.engines.graphic.prim import fill_matrix, solve_prim, touch_matrix
 from semibandit.engines.graphic.state import (
     ADAPTIVE,
@@ -77,7 +71,8 @@ from semibandit.engines.switch import (
 )
 
 # What things cost in nanoseconds (measured; only ratios matter): a hot edge in a pass, a dormant one in a round, a
-# vertex in a busy round, an edge warmed up and cooled down, an entry of Prim's matrix, an exchange, a round without any.
+# vertex in a busy round, an edge warmed up and cooled down, an entry of Prim's matrix; an exchange, and a round without
+# any.
 NS_HOT, NS_DORMANT, NS_VERTEX, NS_WARMED, NS_MATRIX = 12.0, 5.0, 60.0, 200.0, 1.8
 NS_EXCHANGE, NS_QUIET = 200.0, 100.0
 

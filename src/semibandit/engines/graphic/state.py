@@ -56,10 +56,10 @@ BUSY_ROUND, SEARCH = range(2)
 class HotEdges(NamedTuple):
     """The first ``lengths[N_HOT]`` entries of `weight` and `edge` are the hot edges, heaviest first.
 
-    From the middle of these arrays on there are ``lengths[N_DORMANT]`` more, heaviest first too: dormant ones, that have
-    not been in the base for long and need not be moved about. Where one of them is no longer hot, or has another weight,
-    its two ends are the same. `picked`: places of the dormant ones in the base. `entering_weight` and `entering_arm`:
-    those that come in at the next merge. `failing`: vertices with a cold edge that may matter.
+    From the middle of these arrays on there are ``lengths[N_DORMANT]`` more, heaviest first too: dormant ones, that
+    have not been in the base for long and need not be moved about. Where one of them is no longer hot, or has another
+    weight, its two ends are the same. `picked`: places of the dormant ones in the base. `entering_weight` and
+    `entering_arm`: those that come in at the next merge. `failing`: vertices with a cold edge that may matter.
     """
 
     weight: Floats1

@@ -41,7 +41,7 @@ from semibandit.engines.graphic.state import (
 
 @inline_kernel
 def link(state, k, arm):
-    """Tree edge k is `arm` from now on: enter it in the lists of its two ends. Who hangs from whom is not said. O(1)."""
+    """Tree edge k is `arm` from now on: enter it in the lists of its ends. Who hangs from whom is not said. O(1)."""
     vertex, half, table = state.vertex, state.tree.half, state.edges.table
     state.tree.edge[k, TREE_ARM] = arm
     table[arm, TREE_INDEX] = k
