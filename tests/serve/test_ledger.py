@@ -129,3 +129,42 @@ def test_keys_are_known_until_they_expire():
         book.add("c", Known(6, one, 7, 1, 3))
         book.add("d", Known(7, one, 8, 1, 4))
         assert book.find("b", one) is None, "the oldest makes room"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_at_once_is_as_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    most, ttl = int(rng.choice([3, 64, 200])), [None, 40][seed % 2]
+    at_once, singly = Ledger(ttl, most, 16 * most, 4), Ledger(ttl, most, 16 * most, 4)
+    room, now = len(at_once._arms), 0
+    for _ in range(60):
+        now += int(rng.integers(0, 9))
+        due = at_once.due(now)
+        found = at_once.drop(due) if due else (0, np.empty(0))
+        dropped = [singly.drop(1) for _ in range(due)]
+        assert singly.due(now) == 0
+        assert found[0] == sum(one[0] for one in dropped)
+        assert found[1].tolist() == [arm for one in dropped for arm in one[1].tolist()]
+        n = int(rng.integers(0, at_once.room(one_for_one=True) + 1))
+        sizes = rng.integers(0, 5, size=n)
+        arms, times = rng.integers(0, 99, size=sizes.sum()), now + np.sort(rng.integers(0, 3, size=n))
+        now = int(times[-1]) if n else now
+        if n:
+            at_once.add_many(arms, sizes, times)
+        end = 0
+        for size, at in zip(sizes.tolist(), times.tolist(), strict=True):
+            singly.add(arms[end : end + size], at)
+            end += size
+        kept = np.arange(at_once.oldest, at_once.next)
+        told = rng.permutation(kept)[: len(kept) // 3]
+        at_once.settle_many(told)
+        for number in told.tolist():
+            singly.settle(number, None)
+        surplus = at_once.surplus(0, 0)
+        assert surplus == singly.surplus(0, 0) == max(0, len(at_once) - most)
+        if surplus:
+            at_once.drop(surplus)
+            singly.drop(surplus)
+        at_once._check()
+        assert at_once.state() == singly.state()
+        assert len(at_once._arms) == room, "it was large enough from the start"

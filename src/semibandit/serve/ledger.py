@@ -24,6 +24,8 @@ COUNTED, WAITS, GONE, DROPPED = 0, 1, 2, 3
 
 _ONES = bytes([WAITS]) * 64
 _FEWEST = 64
+#: Decisions that may come in one go before the oldest leave for them.
+BEYOND = 2000
 
 
 class Ledger:
@@ -47,7 +49,8 @@ class Ledger:
         #: Decisions of which at least one arm waits, and the arms of all that are kept.
         self.pending = self.kept_arms = 0
         self._make_slots(most)
-        self._make_places(min(most * usual, most_arms) + 2 * usual)
+        # Room for `BEYOND` more, in one piece wherever the ring is cut.
+        self._make_places(min(most * usual, most_arms) + 2 * (1 + min(BEYOND, most)) * usual)
         self._head = 0
 
     def _make_slots(self, most: int) -> None:
@@ -197,8 +200,9 @@ class Ledger:
         return (now if self.oldest == self.next else self._at[self.oldest & self._mask]) + self.ttl
 
     def room(self, one_for_one: bool) -> int:
-        """How many decisions may come before any leaves; or, `one_for_one`, before the rings must be widened. O(1)."""
-        return (self._mask + 1 if one_for_one else self.most) - (self.next - self.oldest)
+        """How many decisions may come before any leaves; or, `one_for_one`, before the rings must be larger. O(1)."""
+        most = min(self.most + min(BEYOND, self.most), self._mask + 1) if one_for_one else self.most
+        return most - (self.next - self.oldest)
 
     def is_late(self, number: int, now: int) -> bool:
         """Whether a kept decision is past its time to live. O(1)."""

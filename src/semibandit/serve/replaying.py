@@ -28,16 +28,13 @@ from semibandit.serve.events import (
     unpack_numbers,
 )
 from semibandit.serve.labelled import make_seat
+from semibandit.serve.ledger import BEYOND
 from semibandit.serve.refusals import Refusal, ReplayError
 from semibandit.serve.specs import build
 from semibandit.serve.wire import PolicySpec
 
 if TYPE_CHECKING:
     from semibandit.serve.host import Host
-
-
-#: Events that are looked at together.
-_AT_ONCE = 2000
 
 
 def apply_all(host: Host, events: list[AnyEvent]) -> None:
@@ -72,7 +69,7 @@ def _apply_some(host: Host, events: list[AnyEvent], start: int) -> int:
     asked: list[int] = []
     rewards: list[bytes] = []
     made: list[Selected] = []
-    for event in islice(events, start, start + _AT_ONCE):
+    for event in islice(events, start, start + BEYOND):
         if event.at >= until or getattr(event, "policy", None) != name:
             break
         if type(event) is Rewarded:
