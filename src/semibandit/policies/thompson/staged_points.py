@@ -2,9 +2,9 @@
 
 An arm of a cold group exceeds the level x0 of its class with a small probability, so a Poisson process jumps to the
 candidates (`posterior_groups`), and `tail_draw` keeps or thins each. Arms of hot groups are drawn one by one; what
-falls below the level is forgotten. So after the first stage the sample of every arm is known or is known to be at most x0,
-and independent of all the others. A class that needs more goes on to a lower level: its unknown arms are drawn anew,
-given that they are at most x0, which is done by drawing until they are.
+falls below the level is forgotten. So after the first stage the sample of every arm is known or is known to be at
+most x0, and independent of all the others. A class that needs more goes on to a lower level: its unknown arms are
+drawn anew, given that they are at most x0, which is done by drawing until they are.
 """
 
 from __future__ import annotations
