@@ -193,7 +193,7 @@ def test_saved_and_cloned_policies_go_on_alike(kind, tmp_path):
     env = sb.Bernoulli(matroid, rng.random(600), seed=5)
     sb.simulate(policy, env, rounds=200)
     policy.delete([3, 4])
-    sb.save(policy, tmp_path / "policy.sb")
+    policy.save(tmp_path / "policy.sb")
     others = [policy.clone(), sb.load(tmp_path / "policy.sb")]
     again = sb.CTS(matroid, sampler="grouped", seed=4)
     sb.simulate(again, sb.Bernoulli(matroid, env.means, seed=5), rounds=200)

@@ -79,10 +79,10 @@ class CTS(Randomness, CountingPolicy):
         g(t) = 2 (log t + (D + 2) log log t) / log t, and the regret polynomial in D (`thompson.boosted`).
     sampler
         ``"plain"``: all K samples each round, for any matroid and posterior. ``"grouped"``: the Beta posterior on
-        uniform, partition, laminar, graphic and transversal matroids, in sublinear time and with the same law (see the
-        notes). ``"auto"`` takes
-        the second where it can and there are enough arms for it to be faster. ``"keyed"``: as plain, but the sample of an arm is a function of (seed, arm, round), so
-        that `semibandit.distributed.Sharded` plays the same whatever the number of shards.
+        uniform, partition, laminar, graphic and transversal matroids, in sublinear time and with the same law (see
+        the notes). ``"auto"`` takes the second where it can and there are enough arms for it to be faster.
+        ``"keyed"``: as plain, but the sample of an arm is a function of (seed, arm, round), so that
+        `semibandit.distributed.Sharded` plays the same whatever the number of shards.
     prior
         ``(mean, strength)`` of the Beta prior in place of Beta(1, 1), one number each or one per arm (`beta_prior`,
         `fit_prior`). Rounded to whole successes and failures, at least one each, so that arms with the same posterior
@@ -93,16 +93,17 @@ class CTS(Randomness, CountingPolicy):
     Notes
     -----
     *Grouped.* Arms with the same successes and failures are exchangeable and kept in groups. A round draws only the
-    samples that lie beyond a level: a Poisson process jumps to the few arms that may, and a draw from a bound on the tail
-    of the posterior keeps or thins each. Greedy goes through them from the largest down. Where it reaches the level of a
-    class of arms that is still open (a partition's group, a family of a laminar matroid), that class goes on to a lower
-    level; in graphs and transversal matroids the arms are listed that the picked ones do not span yet. The law of the
-    played base is that of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson sampling by groups").
+    samples that lie beyond a level: a Poisson process jumps to the few arms that may, and a draw from a bound on the
+    tail of the posterior keeps or thins each. Greedy goes through them from the largest down. Where it reaches the
+    level of a class of arms that is still open (a partition's group, a family of a laminar matroid), that class goes
+    on to a lower level; in graphs and transversal matroids the arms are listed that the picked ones do not span yet.
+    The law of the played base is that of the plain sampler, up to the rounding of floats (docs/theory.md, "Thompson
+    sampling by groups").
 
-    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: expected O(1) for each sample beyond its level, of
-    which there are a small multiple of D (of D log D in graphs and transversal matroids), for each class, and for 4,096
-    groups; a class that goes on costs its groups, and finding a level anew costs them a handful of times, both rare. O(1)
-    amortised an arm updated.
+    Cost. Plain: O(K) a round, plus the greedy of the matroid. Grouped: expected O(1) for each sample beyond its
+    level, of which there are a small multiple of D (of D log D in graphs and transversal matroids), for each class,
+    and for 4,096 groups; a class that goes on costs its groups, and finding a level anew costs them a handful of
+    times, both rare. O(1) amortised an arm updated.
 
     Regret: O(sum of log T / gap) for matroids (Wang and Chen 2018), for rewards that are independent between arms.
 

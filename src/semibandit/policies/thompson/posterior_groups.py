@@ -81,7 +81,7 @@ def _soil(g, k):
 
 @kernel
 def sum_rates(g):
-    """Sum the blocks anew whose rates changed: no rounding errors pile up. O(2^6) each, and one look for 2^12 groups."""
+    """Sum the blocks anew whose rates changed: no rounding errors pile up. O(2^6) each, one look for 2^12 groups."""
     for block in range(g.long.shape[0]):
         if g.long[block] >= 0.0:
             continue

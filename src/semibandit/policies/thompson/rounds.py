@@ -1,4 +1,4 @@
-"""The rounds of Thompson sampling as kernels: plain, all K samples each round; and how groups of equal posteriors learn."""
+"""The rounds of Thompson sampling as kernels: plain, all K samples each round; how groups of equal posteriors learn."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touche
 
 # -- grouped -----------------------------------------------------------------------------------------------------
 
-# `waiting` and `won` of such rounds: arms and outcomes of the last feedback, kept until all of it has room in the groups.
+# `waiting` and `won` of such rounds: arms and outcomes of the last feedback, kept until the groups have room for them.
 # Of `meta`: outcomes BEGIN .. END - 1 wait to be counted; JOIN: that of BEGIN is counted, but its arm is in no group.
 BEGIN, END, JOIN = 0, 1, 2
 

@@ -1,10 +1,10 @@
 """The posterior samples beyond the level of each class, drawn without the others; and those below, stage by stage.
 
 An arm of a cold group exceeds the level x0 of its class with a small probability, so a Poisson process jumps to the
-candidates (`posterior_groups`), and `tail_draw` keeps or thins each. Arms of hot groups are drawn one by one; what falls
-below the level is forgotten. So after the first stage the sample of every arm is known or is known to be at most x0,
-and independent of all the others. A class that needs more goes on to a lower level: its unknown arms are drawn anew,
-given that they are at most x0, which is done by drawing until they are.
+candidates (`posterior_groups`), and `tail_draw` keeps or thins each. Arms of hot groups are drawn one by one; what
+falls below the level is forgotten. So after the first stage the sample of every arm is known or is known to be at
+most x0, and independent of all the others. A class that needs more goes on to a lower level: its unknown arms are
+drawn anew, given that they are at most x0, which is done by drawing until they are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from semibandit.policies.thompson.posterior_layout import (
 )
 from semibandit.policies.thompson.posterior_tail import draw_below, tail_draw
 
-# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups looked at below it.
+# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it.
 BEYOND, PICKED, BELOW = 0, 1, 2
 # Of `meta`: this round, this stage, samples of the first stage, and entries of the heap behind them.
 ROUND, STAGE, FIRST, LATE = 0, 1, 2, 3

@@ -269,11 +269,12 @@ def _listed(ends: IntArray, arms: IntArray, n: int) -> tuple[IntArray, IntArray]
 def make_rule(matroid: Matroid) -> tuple[Any, IntArray, IntArray]:
     """The rule of a matroid, the class of each arm, and how many arms of a class a base may have at most. O(K)."""
     if isinstance(matroid, (Partition, Laminar)):
-        flat = isinstance(matroid, Partition)
-        leaf = np.array(matroid._group if isinstance(matroid, Partition) else matroid._leaf)
         capacity = np.array(matroid._capacity)
-        parent = np.full(len(capacity), -1) if flat else np.array(matroid._parent)
-        return TreeRule(parent.astype(np.int64), capacity, capacity.copy()), leaf, capacity
+        if isinstance(matroid, Partition):
+            leaf, parent = np.array(matroid._group), np.full(len(capacity), -1, dtype=np.int64)
+        else:
+            leaf, parent = np.array(matroid._leaf), np.array(matroid._parent)
+        return TreeRule(parent, capacity, capacity.copy()), leaf, capacity
     classes, rank = np.zeros(matroid.n_arms, dtype=np.int64), np.array([matroid.rank], dtype=np.int64)
     if isinstance(matroid, Uniform):
         return TreeRule(np.full(1, -1, dtype=np.int64), rank, rank.copy()), classes, rank
@@ -286,5 +287,6 @@ def make_rule(matroid: Matroid) -> tuple[Any, IntArray, IntArray]:
     assert isinstance(matroid, Transversal)
     indptr, indices = np.array(matroid._indptr), np.array(matroid._indices)
     lists = _listed(indices, np.repeat(arms, np.diff(indptr)), matroid.n_right)
-    scratch: Any = [np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4)]
-    return MatchRule(indptr, indices, *lists, *scratch, np.zeros(1, dtype=np.int64)), classes, rank
+    scratch = [np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4)]
+    parts: Any = (indptr, indices, *lists, *scratch, np.zeros(1, dtype=np.int64))
+    return MatchRule(*parts), classes, rank
