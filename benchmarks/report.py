@@ -147,7 +147,7 @@ def _policies_markdown(found: Sequence[dict[str, Any]]) -> str:
         "## Policies",
         "Microseconds per round, the ratio in brackets. Uniform matroids (D by K: "
         f"{few}), rewards of 0 or 1, from the state in which every arm was seen once; median of interleaved repeats. "
-        "The textbook versions (benchmarks/textbook.py) are plain numpy: state kept in arrays, indices of all arms in "
+        "The textbook versions (benchmarks/textbook/) are plain numpy: state kept in arrays, indices of all arms in "
         'a few array calls, the best D by `argpartition`. *staircase* is `clock="auto"`, which rounds the width up a '
         "little.",
     ]
