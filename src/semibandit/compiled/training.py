@@ -70,6 +70,8 @@ def _play_many(policy: Any) -> None:
     """Several decisions at once, and decisions with feedback in turns, as a service makes and replays them."""
     from semibandit.policies.many import Kept
 
+    if policy._at_once() is None:
+        return  # it plays them one by one
     arms, sizes = policy._select_many(3)
     policy._wait(arms, -1)
     if policy._can_replay():

@@ -44,7 +44,7 @@ class FeaturedShard(Shard):
         self._listen()
 
     def _listen(self) -> None:
-        self.policy._told = True
+        self.policy._led = True
         self.policy._open()
 
     def _make(self, parts: Any) -> None:

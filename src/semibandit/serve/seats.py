@@ -223,7 +223,7 @@ class Seat:
         n = len(arms)
         if n:
             if self._remembers:
-                with policy._recalled(number):
+                with policy._recalled(number, arms):
                     policy.update(arms, rewards)
             else:
                 policy.update(arms, rewards)

@@ -59,7 +59,7 @@ class LinearPolicy(Knowing):
     #: Whether a theta is drawn each round, and how many standard deviations the interval of `Decision.ranked` has.
     draws: ClassVar[bool] = False
     # Whether the posterior is somebody else's, who puts theta and the roots here before each round (`distributed`).
-    _told = False
+    _led = False
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class LinearPolicy(Knowing):
         weighing = Weighing(
             noise=self.noise,
             width=self._width,
-            draws=TOLD if self._told else int(self.draws),
+            draws=TOLD if self._led else int(self.draws),
             features=self._features,
             posterior=self._posterior,
             near=self._near,
