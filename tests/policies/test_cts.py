@@ -112,7 +112,8 @@ def test_the_level_is_found_and_most_groups_are_skipped():
     assert 0.5 < groups.level[0, 0] < 1.0
     cold = groups.info[groups.table[groups.table >= 0], COLD].sum()
     assert cold > 0.8 * groups.meta[LIVE] > 400
-    assert groups.rate.sum() < 40
+    # Candidates a round, of 4,000 arms: more than the few that win, as a second stage would look at every group.
+    assert groups.rate.sum() < 0.05 * 4000
     other = policy.clone()
     other._check()
     for _ in range(100):
