@@ -91,7 +91,7 @@ def test_a_subclass_that_adds_nothing_is_served_like_its_class():
     roads, genres = Roads(RING), Genres([0, 0, 1, 1, 2])
     assert serves(roads) and isinstance(dynamic_base(roads, np.arange(8.0)), DynamicGraphic)
     assert [one.name for one in rivals_for(roads)] == [one.name for one in rivals_for(Graphic(RING))]
-    assert sb.CTS(genres).sampler == "grouped" and RandomBase(genres).pooled
+    assert sb.CTS(genres, sampler="grouped").sampler == "grouped" and RandomBase(genres).pooled
     assert sb.CUCB(genres, engine="kinetic").engine == "kinetic" and sb.CUCB(roads).matroid is roads
 
 

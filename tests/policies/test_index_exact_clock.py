@@ -62,6 +62,9 @@ def play(rng, policy, independent, rounds, binary, churn=True):
             policy.reset(rng.choice(np.flatnonzero(present), 1))
         elif event < 0.12:
             policy = policy.clone()
+        elif event < 0.18:  # rounds in which no engine is asked, and time goes by all the same
+            for _ in range(int(rng.integers(1, 40))):
+                policy.select(among=np.flatnonzero(present)[:2])
         out = present.copy()
         if churn and t % 11 == 7:
             out[rng.integers(n)] = False
@@ -145,3 +148,19 @@ def test_priors_and_random_ties(options, lots_of_any_size):
     for trial in range(4):
         matroid, independent = RANDOM["partition"](rng, 20)
         play(rng, sb.KLOSM(matroid, **options), independent, 60, trial % 2 > 0)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_bounds_end_in_rounds_that_ask_no_engine(name, monkeypatch):
+    monkeypatch.setattr(lots, "_FROM", 1 << 30)  # bounds only
+    rng = np.random.default_rng(5)
+    policy, means = MAKERS[name](sb.Uniform(60, 3)), rng.random(60)
+    for t in range(400):
+        for _ in range(0 if t % 3 else int(rng.integers(1, 100))):
+            policy.select(among=[0, 1, 2])
+        arms = policy.select()
+        index = policy._weights_of(np.arange(60))
+        assert arms.tolist() == sorted(np.lexsort((np.arange(60), -index))[:3].tolist()), t
+        policy._check()
+        policy.update(arms, rewards_of(rng, means, arms, binary=False))
+    assert policy._index.own.meta[WHAT] == BOUNDS

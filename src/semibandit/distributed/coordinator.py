@@ -146,6 +146,7 @@ class Coordinator(Policy):
         scores, *known = found.account
         self._wait(found.arms, 1)
         number = self._decisions.add(found.arms.copy())
+        self._noted(number, found.arms)
         return Decision(number, found.arms, scores, Account(*known), self.objective)
 
     def _known_of(self, arms: IntArray) -> list[Any]:

@@ -18,7 +18,7 @@ from semibandit.distributed.shard import Clock, Shard, Snapshot, Spec
 from semibandit.distributed.split import Ids
 from semibandit.policies.catalogue import policy_class
 from semibandit.policies.linear.policy import LinearPolicy
-from semibandit.policies.linear.posterior import INVERTED, SOLVED, VERSION, WAITING, solve
+from semibandit.policies.linear.posterior import INVERTED, ROWS, SOLVED, VERSION, WAITING, solve
 from semibandit.policies.linear.weighing import begin
 
 
@@ -28,8 +28,8 @@ def tell(policy: LinearPolicy, again: bool = False) -> Clock:
     if again:
         return (p.drawn.copy(),)
     policy._of_posterior(solve)
-    waiting = int(p.meta[WAITING])
-    return p.drawn.copy(), p.theta, p.root, p.tight if waiting else None, waiting, int(p.meta[VERSION])
+    waiting, rows, version = (int(p.meta[at]) for at in (WAITING, ROWS, VERSION))
+    return p.drawn.copy(), p.theta, p.root, p.tight if waiting else None, waiting, rows, version
 
 
 class FeaturedShard(Shard):
@@ -92,8 +92,8 @@ class FeaturedShard(Shard):
         p.drawn[:] = clock[0]
         if len(clock) == 1:
             return
-        _, theta, root, tight, waiting, version = clock
-        p.meta[[SOLVED, WAITING, VERSION]] = 1, waiting, version
+        _, theta, root, tight, waiting, rows, version = clock
+        p.meta[[SOLVED, WAITING, ROWS, VERSION]] = 1, waiting, rows, version
         if version != self._known_version:
             p.theta[:], p.root[:] = theta, root
             if tight is not None:

@@ -116,12 +116,15 @@ def form_bounds(own, engine, t, n_played):
 def follow_bounds(own, engine, t, n_played):
     """Begin round t: bounds whose time is over are computed anew, and so are indices. Expected O(n_played log K)."""
     bounds = own.bounds
+    last = bounds.meta[ROUND]
     bounds.meta[ROUND] = t
-    if own.meta[WHAT] != BOUNDS:
+    if own.meta[WHAT] != BOUNDS or t < last:
         form_bounds(own, engine, t, n_played)
         return
-    power = 0
-    while power + 1 < _POWERS and t & ((1 << (power + 1)) - 1) == 0:
+    # Rounds may have passed without this (among some arms, by weights of the caller's): all whose time was over since
+    # the last one are due, and a list of 2^power rounds is if a multiple of that was passed.
+    power = -1
+    while power + 1 < _POWERS and t >> (power + 1) != last >> (power + 1):
         power += 1
     # Downwards: arms move to longer lists, that were looked at before.
     while power >= 0:
