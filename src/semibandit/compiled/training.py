@@ -202,6 +202,7 @@ _ONCE_MORE = (
 
 def lessons() -> Iterator[tuple[str, Lesson]]:
     """All lessons, with names; the first ones are about kernels that most others need too."""
+    import semibandit as sb
     from semibandit.policies.catalogue import POLICIES
 
     yield "environments", _environments
@@ -224,6 +225,9 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
                 yield f"cucb by resolving on {kind}", _policy_lesson(name, matroid, {"engine": "resolve"})
         if kind in ("uniform", "partition"):
             yield f"one-seed by groups on {kind}", _policy_lesson("one-seed", matroid, {"engine": "grouped"})
+    few, many = sb.Uniform(n_arms=12, rank=3), sb.Uniform(n_arms=600, rank=3)
+    yield "cts by drawing all on uniform", _policy_lesson("cts", few, {"sampler": "plain"})
+    yield "fpl by bands on uniform", _policy_lesson("fpl", many, {})
     yield "ftrl by mixtures on graphic", _policy_lesson("ftrl", _small_graph(), {})
     yield "ftrl by atoms on linear", _policy_lesson("ftrl", _small_space(), {}, False)
     yield "inner products", _inner_products
