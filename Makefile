@@ -28,7 +28,7 @@ kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: lint test-fast test-jit  ## lint and the test suite (12 minutes on 2 cores in a fresh clone, 4.5 of them install, kernels and lint)
+test: lint test-fast test-jit  ## lint and the test suite (20 minutes on 2 slow cores in a fresh clone, 8 of them install, kernels and lint)
 
 # Some tests start a PostgreSQL server of their own; without one they are skipped and say so.
 postgres:  ## install the PostgreSQL server that tests start, if it is missing (Debian, Ubuntu; as root)
