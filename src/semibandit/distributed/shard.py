@@ -11,7 +11,6 @@ shard that was lost is made anew from a snapshot and the deeds since, without it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -362,7 +361,3 @@ class Shard:
 def placed(spec: Spec, ids: Ids) -> Spec:
     """The spec of a shard whose arms have these names."""
     return replace(spec, ids=ids)
-
-
-#: Makes parts where the shard lives, so that nobody else has to hold them.
-PartsMaker = Callable[[], dict[str, Any]]

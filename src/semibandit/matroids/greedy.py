@@ -186,7 +186,7 @@ def _pick_laminar(order, leaf, parent, left, picked):
 
 
 @kernel
-def _root(link, v):
+def find_root(link, v):
     """Root of v's tree, halving the path to it. A negative link marks a root."""
     while True:
         up = link[v]
@@ -216,8 +216,8 @@ def _pick_graphic(order, tail, head, link, picked):
         if size == picked.size:
             break
         k = order[i]
-        a = _root(link, tail[k])
-        b = _root(link, head[k])
+        a = find_root(link, tail[k])
+        b = find_root(link, head[k])
         if a == b:
             continue
         if link[a] > link[b]:

@@ -17,6 +17,7 @@ from semibandit.compiled.handle import Ints1
 from semibandit.compiled.jit import kernel
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
+from semibandit.matroids.greedy import find_root
 
 
 @generic
@@ -107,24 +108,11 @@ def _graph_clear(rule):
 
 
 @kernel
-def _root(link, v):
-    while True:
-        up = link[v]
-        if up < 0:
-            return v
-        above = link[up]
-        if above < 0:
-            return up
-        link[v] = above
-        v = above
-
-
-@kernel
 def _graph_pick(rule, arm, c):
     """O(log V)."""
     link = rule.link
-    a = _root(link, rule.tail[arm])
-    b = _root(link, rule.head[arm])
+    a = find_root(link, rule.tail[arm])
+    b = find_root(link, rule.head[arm])
     if a == b:
         return False
     if link[a] > link[b]:
@@ -143,24 +131,24 @@ def _one_open(rule, c):
 def _graph_list(rule, out, most):
     """The edges that leave the components other than the largest. O(V + edges looked at)."""
     link = rule.link
-    largest = _root(link, 0)
+    largest = find_root(link, 0)
     for v in range(link.shape[0]):
         # At a root, minus the size.
         if link[v] < link[largest]:
             largest = v
     looks = 0
     for v in range(link.shape[0]):
-        if _root(link, v) != largest:
+        if find_root(link, v) != largest:
             looks += rule.first[v + 1] - rule.first[v]
     if looks > most:
         return -1
     n = 0
     for v in range(link.shape[0]):
-        root = _root(link, v)
+        root = find_root(link, v)
         if root != largest:
             for i in range(rule.first[v], rule.first[v + 1]):
                 arm = rule.at[i]
-                if _root(link, rule.tail[arm]) != _root(link, rule.head[arm]):
+                if find_root(link, rule.tail[arm]) != find_root(link, rule.head[arm]):
                     out[n] = arm
                     n += 1
     return n
