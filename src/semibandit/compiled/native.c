@@ -256,14 +256,218 @@ static PyObject *list_entries(PyObject *self, PyObject *none) {
 }
 
 /* Whether `arms` and `rewards` can go to kernels as they are: vectors of one length, int64 and float64. */
-static PyObject *ready(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+static int fits(PyObject *const *args, Py_ssize_t n) {
   int fit = fast_arrays && n == 2;
   for (int i = 0; i < 2 && fit; i++) {
     const array *a = (const array *)args[i];
     fit = (PyObject *)Py_TYPE(args[i]) == ndarray && a->nd == 1 && a->descr == descrs[1 - i] &&
           (a->flags & (C_CONTIGUOUS | ALIGNED | WRITEABLE)) == (C_CONTIGUOUS | ALIGNED | WRITEABLE);
   }
-  return PyBool_FromLong(fit && ((const array *)args[0])->dimensions[0] == ((const array *)args[1])->dimensions[0]);
+  return fit && ((const array *)args[0])->dimensions[0] == ((const array *)args[1])->dimensions[0];
+}
+
+static PyObject *ready(PyObject *self, PyObject *const *args, Py_ssize_t n) { return PyBool_FromLong(fits(args, n)); }
+
+/* -- straight calls (policies/straight.py): lock, arrays and kernel of a round with nothing of Python's in between ------
+ *
+ * Arguments that stay the same are read once and kept; those that change stand together, from slot `at` on. */
+#define MOST_STRAIGHT 24
+typedef struct {
+  const entry *e;
+  int64_t slots[MOST_STRAIGHT];
+  int n, at;
+  /* the arguments; methods of the policy's lock; int64[1], 0 once the arguments are out of date */
+  PyObject *args, *acquire, *release, *current;
+  /* for turns: what makes the array of the answer, of what; whose _lam is set to query[place] */
+  PyObject *empty, *shape, *engine, *query;
+  int64_t rank, place;
+} straight;
+static PyObject *name_t, *name_lam, *name_copy;
+
+static void forget(PyObject *capsule) {
+  straight *s = PyCapsule_GetPointer(capsule, "straight");
+  PyObject *held[] = {s->args, s->acquire, s->release, s->current, s->empty, s->shape, s->engine, s->query};
+  for (int i = 0; i < 8; i++) Py_XDECREF(held[i]);
+  free(s);
+}
+
+/* A capsule of the call function(*args), whose arguments from number `place` on change; NULL without an error where it
+ * cannot be made so. */
+static PyObject *fix(PyObject *function, PyObject *args, Py_ssize_t place, PyObject *lock, PyObject *current) {
+  PyObject *self = fast_arrays && PyCFunction_Check(function) ? PyCFunction_GetSelf(function) : NULL;
+  const binding *b = self && PyCapsule_IsValid(self, "semibandit") ? PyCapsule_GetPointer(self, "semibandit") : NULL;
+  straight *s = b ? calloc(1, sizeof *s) : NULL;
+  if (!s) return NULL;
+  call c;
+  c.n_views = 0;
+  Py_ssize_t n = PyTuple_Size(args);
+  for (const entry *e = b->first; e < b->first + b->n && !s->e; e++) {
+    const char *p = e->spec;
+    Py_ssize_t i = 0;
+    for (c.n_slots = 0; i < n && *p != ':' && !c.n_views; i++) {
+      if (i == place) s->at = c.n_slots;
+      if (!read_one(&p, PyTuple_GetItem(args, i), &c, 1)) break;
+    }
+    if (i == n && *p == ':' && !c.n_views && c.n_slots <= MOST_STRAIGHT) s->e = e;
+    release(&c);
+  }
+  PyObject *capsule = s->e ? PyCapsule_New(s, "straight", forget) : NULL;
+  if (!capsule) {
+    free(s);
+    return NULL;
+  }
+  memcpy(s->slots, c.slots, sizeof(int64_t) * (size_t)(s->n = c.n_slots));
+  Py_INCREF(s->args = args);
+  Py_INCREF(s->current = current);
+  s->acquire = PyObject_GetAttrString(lock, "acquire");
+  s->release = PyObject_GetAttrString(lock, "release");
+  if (s->acquire && s->release) return capsule;
+  Py_DECREF(capsule);
+  return NULL;
+}
+
+/* Take the lock; 1 if the arguments are still those of the policy, 0 if not (and the lock is free), -1 with an error. */
+static int enter(const straight *s) {
+  PyObject *taken = PyObject_CallNoArgs(s->acquire);
+  if (!taken) return -1;
+  Py_DECREF(taken);
+  if (*(const int64_t *)((const array *)s->current)->data) return 1;
+  PyObject *free_again = PyObject_CallNoArgs(s->release);
+  if (!free_again) return -1;
+  Py_DECREF(free_again);
+  return 0;
+}
+
+/* Give the lock back and hand `answer` on, or the error that is set. */
+static PyObject *leave(const straight *s, PyObject *answer) {
+  PyObject *kind, *value, *trace;
+  PyErr_Fetch(&kind, &value, &trace);
+  PyObject *given = PyObject_CallNoArgs(s->release);
+  if (!given) Py_CLEAR(answer);
+  Py_XDECREF(given);
+  if (kind) PyErr_Restore(kind, value, trace);
+  return answer;
+}
+
+/* Run the kernel; what it answers, or with an error set anything. */
+static int64_t go(const straight *s, int64_t *slots) {
+  int32_t status;
+  void *value = NULL, *raised = NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = s->e->level[level](&value, &raised, (int64_t)(intptr_t)slots);
+  Py_END_ALLOW_THREADS
+  if (status != 0 && status != -2)
+    PyErr_Format(PyExc_RuntimeError, "the kernel %s failed with status %d", s->e->name, (int)status);
+  return slots[0];
+}
+
+static PyObject *play(const straight *s, PyObject *policy) {
+  int64_t slots[MOST_STRAIGHT];
+  memcpy(slots, s->slots, sizeof(int64_t) * (size_t)s->n);
+  PyObject *last = PyObject_GetAttr(policy, name_t);
+  if (!last) return NULL;
+  slots[s->at] = PyLong_AsLongLong(last) + 1;
+  Py_DECREF(last);
+  if (PyErr_Occurred()) return NULL;
+  PyObject *now = PyLong_FromLongLong(slots[s->at]), *arms = PyObject_Call(s->empty, s->shape, NULL), *lam = NULL;
+  if (!now || !arms) goto failed;
+  slots[s->at + 1] = (int64_t)(intptr_t)((const array *)arms)->data;
+  slots[s->at + 2] = s->rank;
+  int64_t n = go(s, slots);
+  if (PyErr_Occurred()) goto failed;
+  if (n < 0) { /* it must ask Python, and changed nothing */
+    Py_DECREF(now);
+    Py_DECREF(arms);
+    Py_INCREF(Py_None);
+    return Py_None;
+  }
+  const array *query = (const array *)s->query;
+  if (query->descr == descrs[0])
+    lam = PyFloat_FromDouble(((const double *)query->data)[s->place]);
+  else
+    lam = PyFloat_FromDouble((double)((const int64_t *)query->data)[s->place]);
+  if (!lam || PyObject_SetAttr(policy, name_t, now) || PyObject_SetAttr(s->engine, name_lam, lam)) goto failed;
+  if (n < s->rank) {
+    PyObject *part = PySequence_GetSlice(arms, 0, (Py_ssize_t)n);
+    Py_DECREF(arms);
+    PyObject *copy = part ? PyObject_GetAttr(part, name_copy) : NULL;
+    arms = copy ? PyObject_CallNoArgs(copy) : NULL;
+    Py_XDECREF(copy);
+    Py_XDECREF(part);
+  }
+  Py_DECREF(lam);
+  Py_DECREF(now);
+  return arms;
+failed:
+  Py_XDECREF(lam);
+  Py_XDECREF(now);
+  Py_XDECREF(arms);
+  return NULL;
+}
+
+static PyObject *take_turn(PyObject *self, PyObject *policy) {
+  const straight *s = PyCapsule_GetPointer(self, "straight");
+  int in = s ? enter(s) : -1;
+  if (in < 0) return NULL;
+  if (in > 0) return leave(s, play(s, policy));
+  Py_INCREF(Py_None);
+  return Py_None;
+}
+
+static PyObject *take_feedback(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  const straight *s = PyCapsule_GetPointer(self, "straight");
+  int in = s && fits(args, n) ? enter(s) : s ? 0 : -1;
+  if (in < 0) return NULL;
+  if (in == 0) return PyBool_FromLong(0);
+  int64_t slots[MOST_STRAIGHT];
+  memcpy(slots, s->slots, sizeof(int64_t) * (size_t)s->n);
+  for (int i = 0; i < 2; i++) {
+    slots[s->at + 2 * i] = (int64_t)(intptr_t)((const array *)args[i])->data;
+    slots[s->at + 2 * i + 1] = ((const array *)args[i])->dimensions[0];
+  }
+  int64_t code = go(s, slots);
+  return leave(s, PyErr_Occurred() ? NULL : PyBool_FromLong(code == 0));
+}
+
+static PyObject *none_unless_error(void) {
+  if (PyErr_Occurred()) return NULL;
+  Py_INCREF(Py_None);
+  return Py_None;
+}
+
+static PyObject *turn(PyObject *module, PyObject *given) {
+  static PyMethodDef method = {"turn", take_turn, METH_O, "turn(policy): arms, or None if Python must do it"};
+  PyObject *function, *args, *lock, *current, *empty, *shape, *engine, *query;
+  Py_ssize_t place;
+  long long rank, where;
+  if (!PyArg_ParseTuple(given, "OO!nOOOO!LOOL", &function, &PyTuple_Type, &args, &place, &lock, &current, &empty,
+                        &PyTuple_Type, &shape, &rank, &engine, &query, &where))
+    return NULL;
+  PyObject *capsule = fix(function, args, place, lock, current);
+  if (!capsule) return none_unless_error();
+  straight *s = PyCapsule_GetPointer(capsule, "straight");
+  Py_INCREF(s->empty = empty);
+  Py_INCREF(s->shape = shape);
+  Py_INCREF(s->engine = engine);
+  Py_INCREF(s->query = query);
+  s->rank = rank;
+  s->place = where;
+  PyObject *made = PyCFunction_NewEx(&method, capsule, NULL);
+  Py_DECREF(capsule);
+  return made;
+}
+
+static PyObject *feedback(PyObject *module, PyObject *given) {
+  static PyMethodDef method = {"feedback", (PyCFunction)(void (*)(void))take_feedback, METH_FASTCALL,
+                               "feedback(arms, rewards): whether all was done, else nothing was"};
+  PyObject *function, *args, *lock, *current;
+  Py_ssize_t place;
+  if (!PyArg_ParseTuple(given, "OO!nOO", &function, &PyTuple_Type, &args, &place, &lock, &current)) return NULL;
+  PyObject *capsule = fix(function, args, place, lock, current);
+  if (!capsule) return none_unless_error();
+  PyObject *made = PyCFunction_NewEx(&method, capsule, NULL);
+  Py_DECREF(capsule);
+  return made;
 }
 
 static int level_here(void) {
@@ -279,6 +483,8 @@ static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, "bind(name, fingerprint, otherwise): a function, or None if there is no such kernel"},
     {"address", address, METH_VARARGS, "address(name, fingerprint, signature): where a kernel is, or 0"},
     {"ready", (PyCFunction)(void (*)(void))ready, METH_FASTCALL, "ready(arms, rewards): whether kernels can take them"},
+    {"turn", turn, METH_VARARGS, "turn(kernel, args, place, lock, current, empty, shape, rank, engine, query, where)"},
+    {"feedback", feedback, METH_VARARGS, "feedback(kernel, args, place, lock, current)"},
     {"entries", list_entries, METH_NOARGS, "entries(): (name, fingerprint, signature) of every kernel"},
     {0}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "semibandit.compiled._native", 0, -1, methods, 0, 0, 0, 0};
@@ -314,7 +520,10 @@ PyMODINIT_FUNC PyInit__native(void) {
   ndarray = PyObject_GetAttrString(numpy, "ndarray");
   uint64_type = PyObject_GetAttrString(numpy, "uint64");
   bool_type = PyObject_GetAttrString(numpy, "bool_");
-  if (!dtype || !ndarray || !uint64_type || !bool_type) return NULL;
+  name_t = PyUnicode_InternFromString("_t");
+  name_lam = PyUnicode_InternFromString("_lam");
+  name_copy = PyUnicode_InternFromString("copy");
+  if (!dtype || !ndarray || !uint64_type || !bool_type || !name_t || !name_lam || !name_copy) return NULL;
   fast_arrays = arrays_are_known(numpy);
   Py_DECREF(dtype);
   Py_DECREF(numpy);

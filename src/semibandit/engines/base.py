@@ -215,7 +215,12 @@ class CompiledEngine(Engine):
     @cached_property
     def _enter_observe(self) -> Any:
         """`observe` without a frame of Python's in between, for whoever holds the engine's state."""
-        return partial(_observe.entry, self._any_handle)
+        kernel, before = self.observes()
+        return partial(kernel, *before)
+
+    def observes(self) -> tuple[Any, tuple[Any, ...]]:
+        """The kernel of `observe` as Python calls it, and what it takes before the arms."""
+        return _observe.entry, (self._any_handle,)
 
     def observe(self, arms: IntArray, rewards: FloatArray, low: float, high: float) -> int:
         return int(self._enter_observe(arms, rewards, low, high))

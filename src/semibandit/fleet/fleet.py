@@ -161,21 +161,21 @@ class Fleet(NotCopied, Guarded):
         if what.dtype.kind not in "iu" and what.size:
             raise ArmError(f"arms must be integers, got dtype {what.dtype}")
         ids = self._ids(who)
-        if what.ndim == 2:
-            ids, there = np.repeat(ids, what.shape[1]), what.ravel() != -1
-            ids, what, gained = ids[there], what.ravel()[there], gained.ravel()[there]
-        what = np.require(what, dtype=np.int64, requirements=["C", "W", "A"])
-        gained = np.require(gained, requirements=["C", "W", "A"])
+        gaps = what.ndim == 2
+        rows = what.shape if gaps else (len(what), 1)
+        what = np.require(what, dtype=np.int64, requirements=["C", "W", "A"]).reshape(rows)
+        gained = np.require(gained, requirements=["C", "W", "A"]).reshape(rows)
         low, high = self.reward_range
-        code = int(update_members(self._handle, ids, what, gained, low, high))
+        code = int(update_members(self._handle, ids, what, gained, low, high, gaps))
         if code:
-            kind, i = code & 3, code >> 2
+            kind, (i, j) = code & 3, divmod(code >> 2, what.shape[1])
             if kind in (BAD_MEMBER, BAD_ARM):
                 raise ArmError(
-                    f"arm {what[i]} of member {ids[i]} is not an arm: ids are 0 .. {self.n_arms - 1}"
+                    f"arm {what[i, j]} of member {ids[i]} is not an arm: ids are 0 .. {self.n_arms - 1}"
                 )
             raise RewardError(
-                f"reward {gained[i]} for arm {what[i]} of member {ids[i]} is outside reward_range = ({low}, {high})"
+                f"reward {gained[i, j]} for arm {what[i, j]} of member {ids[i]} is outside reward_range = "
+                f"({low}, {high})"
             )
 
     def member(self, member: int) -> CUCB:

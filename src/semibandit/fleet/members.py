@@ -24,8 +24,8 @@ from semibandit.matroids import Matroid, Partition
 # What `check` tells of feedback that is refused, as ``kind + 4 * position``.
 BAD_MEMBER, BAD_ARM, BAD_REWARD = 1, 2, 3
 
-# Numbers in a cache line, and how many rewards ahead memory is asked for.
-_LINE, _AHEAD = 8, 8
+# Numbers in a cache line, and how many members ahead memory is asked for when they learn.
+_LINE, _AHEAD = 8, 2
 
 
 class Members(NamedTuple):
@@ -222,8 +222,15 @@ def _choose(state, u, without, out):
 @inline_kernel
 def _select(state, members, without, out):
     """The bases of these members' next rounds into the rows of `out`, without the arms in the rows of `without`."""
-    for i in range(members.shape[0]):
+    n = members.shape[0]
+    for i in range(n):
         u = members[i]
+        if i + 2 < n:
+            ahead = members[i + 2]
+            for b in range(0, state.top.shape[1], _LINE):
+                prefetch(state.top[ahead], b)
+                prefetch(state.at[ahead], b)
+            prefetch(state.clock[ahead], 0)
         state.t[u] += 1
         clock = state.clock[u]
         before = clock[CURRENT]
@@ -233,51 +240,67 @@ def _select(state, members, without, out):
                 _weigh(state, u, p)
             for b in range(state.start.shape[0] - 1):
                 _look(state, u, b)
-        if i + 1 < members.shape[0]:
-            ahead = members[i + 1]
-            for b in range(0, state.top.shape[1], _LINE):
-                prefetch(state.top[ahead], b)
-                prefetch(state.at[ahead], b)
         _choose(state, u, without[i], out[i])
 
 
 @inline_kernel
-def _check(state, members, arms, rewards, low, high):
+def _check(state, members, arms, rewards, low, high, gaps):
     """0 if all feedback can be taken, else ``kind + 4 * position`` of the first that cannot. O(its size)."""
     for i in range(members.shape[0]):
         if members[i] < 0 or members[i] >= state.t.shape[0]:
-            return BAD_MEMBER + 4 * i
-        if arms[i] < 0 or arms[i] >= state.arm_of.shape[0]:
-            return BAD_ARM + 4 * i
-        if not (low <= rewards[i] <= high):
-            return BAD_REWARD + 4 * i
+            return BAD_MEMBER + 4 * i * arms.shape[1]
+        for j in range(arms.shape[1]):
+            arm = arms[i, j]
+            if gaps and arm == -1:
+                continue
+            if arm < 0 or arm >= state.arm_of.shape[0]:
+                return BAD_ARM + 4 * (i * arms.shape[1] + j)
+            if not (low <= rewards[i, j] <= high):
+                return BAD_REWARD + 4 * (i * arms.shape[1] + j)
     return 0
 
 
 @inline_kernel
-def _update(state, members, arms, rewards, low, high):
-    """Count one reward for each pair of member and arm; returns as `_check`, with nothing changed unless 0."""
-    code = _check(state, members, arms, rewards, low, high)
+def _ask_for_rewarded(state, u, arms):
+    """Ask for the memory that feedback of member u for these arms changes. O(len(arms) sqrt K)."""
+    for j in range(arms.shape[0]):
+        if arms[j] >= 0:
+            p = state.place_of[arms[j]]
+            prefetch_to_write(state.count[u], p)
+            prefetch_to_write(state.total[u], p)
+            b = state.block_of[p]
+            for q in range(state.start[b], state.start[b + 1], _LINE):
+                prefetch_to_write(state.weight[u], q)
+
+
+@inline_kernel
+def _update(state, members, arms, rewards, low, high, gaps):
+    """Count the rewards of a row of arms for each member; returns as `_check`, with nothing changed unless 0.
+
+    `gaps`: whether -1 stands for no arm.
+    """
+    code = _check(state, members, arms, rewards, low, high, gaps)
     if code != 0:
         return code
     for i in range(members.shape[0]):
         if i + _AHEAD < members.shape[0]:
-            u, p = members[i + _AHEAD], state.place_of[arms[i + _AHEAD]]
-            prefetch_to_write(state.count[u], p)
-            prefetch_to_write(state.total[u], p)
-            prefetch_to_write(state.weight[u], p)
-        u, p = members[i], state.place_of[arms[i]]
-        state.count[u, p] += 1.0
-        state.total[u, p] += rewards[i]
-        was = state.weight[u, p]
-        _weigh(state, u, p)
-        b = state.block_of[p]
-        now = state.weight[u, p]
-        if state.at[u, b] == p and now < was:
-            _look(state, u, b)
-        elif now > state.top[u, b] or (now == state.top[u, b] and p < state.at[u, b]):
-            state.top[u, b] = now
-            state.at[u, b] = p
+            _ask_for_rewarded(state, members[i + _AHEAD], arms[i + _AHEAD])
+        u = members[i]
+        for j in range(arms.shape[1]):
+            if arms[i, j] < 0:
+                continue
+            p = state.place_of[arms[i, j]]
+            state.count[u, p] += 1.0
+            state.total[u, p] += rewards[i, j]
+            was = state.weight[u, p]
+            _weigh(state, u, p)
+            b = state.block_of[p]
+            now = state.weight[u, p]
+            if state.at[u, b] == p and now < was:
+                _look(state, u, b)
+            elif now > state.top[u, b] or (now == state.top[u, b] and p < state.at[u, b]):
+                state.top[u, b] = now
+                state.at[u, b] = p
     return 0
 
 

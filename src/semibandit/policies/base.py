@@ -23,6 +23,7 @@ from semibandit.policies.decisions import Account, Decision, Tell, Waiting
 from semibandit.policies.growing import Growing
 from semibandit.policies.many import Many
 from semibandit.policies.rounds import CompiledRounds
+from semibandit.policies.straight import Feedback, no_feedback
 
 #: How policies are written to files; `semibandit.policies.files` puts itself here.
 SAVERS: list[Callable[[Policy, Any], None]] = []
@@ -57,6 +58,8 @@ class Policy(Growing, Many, ABC):
     unbounded: ClassVar[bool] = False
     #: Whether `select` and `update` must be told features with each call (`policies.linear`).
     contextual: bool = False
+    #: Does all of `update` or nothing, and says which (`policies.straight`).
+    _feed: Feedback = staticmethod(no_feedback)
 
     def __init__(
         self,
@@ -156,6 +159,8 @@ class Policy(Growing, Many, ABC):
         >>> policy.means.tolist(), policy.clipped
         ([135.0, 500.0, 120.0], 1)
         """
+        if self._feed(arms, rewards):
+            return
         if not native.ready(arms, rewards):
             arms = as_arms(arms, self.n_arms)
             rewards = as_rewards(rewards, len(arms))

@@ -221,16 +221,17 @@ class Many:
 @_memo
 def keeps_at_once(cls: type) -> bool:
     """Whether no subclass of the one that says how rounds are played at once has changed what a round does."""
-    return _keeps(cls, "_at_once", ("select", "_wait"))
+    return keeps(cls, "_at_once", ("select", "_wait"))
 
 
 @_memo
 def keeps_learning(cls: type) -> bool:
     """Whether no subclass of the one that says how feedback is learnt at once has changed what learning does."""
-    return keeps_at_once(cls) and _keeps(cls, "_learns_at_once", ("update", "_update"))
+    return keeps_at_once(cls) and keeps(cls, "_learns_at_once", ("update", "_update"))
 
 
-def _keeps(cls: type, told: str, methods: tuple[str, ...]) -> bool:
+def keeps(cls: type, told: str, methods: tuple[str, ...]) -> bool:
+    """Whether no subclass of the one that gives `told` has changed one of these methods."""
     mro = cls.__mro__
     mine = next(one for one in mro if told in vars(one))
     return all(issubclass(mine, next(one for one in mro if name in vars(one))) for name in methods)

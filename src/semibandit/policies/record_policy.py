@@ -18,6 +18,7 @@ from semibandit.policies.many import Kept, keeps_at_once, keeps_learning, play_c
 from semibandit.policies.prior import Prior, as_prior
 from semibandit.policies.rounds import ASK, CompiledRounds, NoEngine, new_touches
 from semibandit.policies.state import array_of, whole_of
+from semibandit.policies.straight import Straight, Turn, no_turn
 from semibandit.policies.ties import (
     FIRST,
     TIES,
@@ -56,6 +57,9 @@ class RecordPolicy(Policy):
     _believed: Prior | None = None
     _prior: Prior | None = None
     ties: str = "id"
+    # Straight calls for the arrays that are there now, None until they are made.
+    _straight: Straight | None = None
+    _turn: Turn = staticmethod(no_turn)
     #: Weights of arms never seen where ties are broken at random, else empty.
     _first: FloatArray = np.zeros(0)
     _tie_rng: Words
@@ -117,9 +121,17 @@ class RecordPolicy(Policy):
 
     def _open(self) -> None:
         """Play with the arrays that are there now. O(1)."""
+        self._end_straight()
         self._own = self._make_own()
         for name in ("_whole", "_aside"):
             self.__dict__.pop(name, None)
+
+    def _end_straight(self) -> None:
+        """Straight calls do no longer what the methods do. O(1)."""
+        if self._straight is not None:
+            self._straight.end()
+            for name in ("_straight", "_turn", "_feed"):
+                self.__dict__.pop(name, None)
 
     @cached_property
     def _whole(self) -> CompiledRounds | None:

@@ -17,10 +17,11 @@ from semibandit.engines.clock import CURRENT, N_CLOCK, tick
 from semibandit.locking import bare, unguarded
 from semibandit.matroids import Matroid
 from semibandit.policies.decisions import Ends, room_for, wait_in_records
-from semibandit.policies.many import ALL_PLACED, HEEDLESS
+from semibandit.policies.many import ALL_PLACED, HEEDLESS, keeps
 from semibandit.policies.record_policy import RecordPolicy
 from semibandit.policies.rounds import ClockRounds, hand_on
 from semibandit.policies.state import array_of, number_of
+from semibandit.policies.straight import Place, Straight
 from semibandit.policies.ties import draw_first, shown, still_unseen, write_first
 from semibandit.presence import Presence
 
@@ -54,6 +55,10 @@ class EnginePolicy(RecordPolicy):
     @unguarded
     def select(self, exclude: Any = None, *, among: Any = None, weights: Any = None) -> IntArray:
         """The base of largest index, ascending ids; avoids the arms in `exclude` (they are backfilled)."""
+        if exclude is None and among is None and weights is None:
+            played = self._turn(self)
+            if played is not None:
+                return played
         self._lock.acquire()
         try:
             if among is not None or weights is not None:
@@ -64,6 +69,8 @@ class EnginePolicy(RecordPolicy):
                 # As `_played_until`, without a call.
                 self._t = t
                 self._engine._lam = self._last_query()
+                if self._straight is None:
+                    self._go_straight()
                 return arms
             if exclude is not None:
                 exclude = as_arms(exclude, self.n_arms, "exclude")
@@ -79,6 +86,12 @@ class EnginePolicy(RecordPolicy):
     def _in_one(self) -> bool:
         """Whether a round is one call of a kernel."""
         return self._queried_by_kernels() and self._whole is not None
+
+    def _go_straight(self) -> None:
+        """Let the next rounds be played straight; the lock is held."""
+        assert self._whole is not None
+        self._straight = Straight(self._lock)
+        self._turn = self._straight.turn(self._whole, self.matroid.rank, self._engine, *self._query_at())
 
     def _at_once(self) -> IntArray | None:
         return HEEDLESS if self._in_one else None
@@ -116,9 +129,14 @@ class EnginePolicy(RecordPolicy):
         super()._reset(ids)
         self._touch(ids)
 
+    def _query_at(self) -> Place:
+        """Where the kernels of the policy leave what the engine is asked at."""
+        raise NotImplementedError
+
     def _last_query(self) -> float:
         """What the engine was asked at in the last round."""
-        raise NotImplementedError
+        array, place = self._query_at()
+        return float(array[place])
 
     def _is_gone(self, arms: IntArray) -> npt.NDArray[np.bool_]:
         return self._engine._is_deleted(arms)
@@ -234,23 +252,22 @@ class ClockPolicy(EnginePolicy):
 
     def _wait(self, arms: IntArray, change: int) -> None:
         """In the width of the index: ``mean + lam / sqrt(N + plays that wait)``."""
-        self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
+        waiting = self._make_room()
         engine, high = self._engine, self.reward_range[1]
         if isinstance(engine, CompiledEngine):
-            wait_in_records.entry(engine._any_handle, self._plays_waiting, arms, change, high)
+            wait_in_records.entry(engine._any_handle, waiting, arms, change, high)
         else:
-            wait_in_records.entry(self._aside.engine_handle, self._plays_waiting, arms, change, high)
+            wait_in_records.entry(self._aside.engine_handle, waiting, arms, change, high)
             self._hand_on()
         if self._first.size:
-            again = still_unseen(arms, self._recs[:, COUNT], self._plays_waiting)
+            again = still_unseen(arms, self._recs[:, COUNT], waiting)
             write_first(self._recs, again, self._first)
             self._touch(again)
 
     def _at_once(self) -> IntArray | None:
         if not self._in_one or self._first.size or not isinstance(self._engine, CompiledEngine):
             return None
-        self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
-        return self._plays_waiting
+        return self._make_room()
 
     def _learns_at_once(self) -> IntArray | None:
         return ALL_PLACED
@@ -260,8 +277,27 @@ class ClockPolicy(EnginePolicy):
         if old._plays_waiting is not None:
             self._plays_waiting = room_for(old._plays_waiting, self.n_arms)
 
-    def _last_query(self) -> float:
-        return self._clock.item(CURRENT)
+    def _query_at(self) -> Place:
+        return self._clock, CURRENT
+
+    def _go_straight(self) -> None:
+        super()._go_straight()
+        if self._counts_straight() and keeps(type(self), "_counts_straight", ("update", "_update")):
+            assert self._straight is not None and isinstance(self._engine, CompiledEngine)
+            self._feed = self._straight.feedback(*self._engine.observes(), self.reward_range)
+
+    def _counts_straight(self) -> bool:
+        """Whether `_update` is one kernel."""
+        engine = self._engine
+        compiled = isinstance(engine, CompiledEngine) and type(engine).observe is CompiledEngine.observe
+        return compiled and self._plays_waiting is None
+
+    def _make_room(self) -> IntArray:
+        """How many plays of each arm wait; from the first that does on, feedback is counted in two steps."""
+        if self._plays_waiting is None:
+            self._end_straight()
+        self._plays_waiting = room_for(self._plays_waiting, self.n_arms)
+        return self._plays_waiting
 
     @property
     def confidence_width(self) -> float:

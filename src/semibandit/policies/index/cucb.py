@@ -11,7 +11,7 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_flag, as_number, one_of
 from semibandit.engines import choose_clock, make_engine
-from semibandit.engines.clock import CURRENT, new_clock, stair_at_least
+from semibandit.engines.clock import new_clock, stair_at_least
 from semibandit.errors import ClockError, ParameterError
 from semibandit.matroids import Matroid
 from semibandit.policies.catalogue import register
@@ -28,6 +28,7 @@ from semibandit.policies.prior import Prior
 from semibandit.policies.records import ClockPolicy, EnginePolicy
 from semibandit.policies.rounds import CompiledRounds
 from semibandit.policies.schedules import as_schedule, as_text
+from semibandit.policies.straight import Place
 
 CLOCKS = ("exact", "staircase", "auto")
 EXPLORATIONS = ("theorem", "practical")
@@ -237,9 +238,11 @@ class CUCB(ClockPolicy):
             self._index.reset(ids)
             rewrite_in_index(self, ids)
 
-    def _last_query(self) -> float:
-        # In nearly every round, so not by way of `super`.
-        return self._clock.item(CURRENT) if self._index is None else self._index.query
+    def _query_at(self) -> Place:
+        return super()._query_at() if self._index is None else self._index.query_at
+
+    def _counts_straight(self) -> bool:
+        return self._index is None and super()._counts_straight()
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set: arms 0 .. n_arms - 1 stay what they are, the others are new.

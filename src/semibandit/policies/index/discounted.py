@@ -20,6 +20,7 @@ from semibandit.policies.decisions import Tell
 from semibandit.policies.index.forgetting import ForgettingPolicy
 from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.state import array_of, number_of
+from semibandit.policies.straight import Place
 
 # Weights are kept in units that grow by 1 / discount a round; beyond this they are divided by it. A power of 4, so
 # that the division and its root are exact.
@@ -239,8 +240,8 @@ class DiscountedCUCB(ForgettingPolicy):
         self._seen[ids] = 0
         super()._reset(ids)
 
-    def _last_query(self) -> float:
-        return float(self._now[LAM])
+    def _query_at(self) -> Place:
+        return self._now, LAM
 
     @property
     def counts(self) -> IntArray:

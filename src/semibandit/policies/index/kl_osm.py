@@ -19,6 +19,7 @@ from semibandit.policies.index.formulas import KL
 from semibandit.policies.index.nonlinear import NonlinearIndex, rewrite_in_index, wait_in_index
 from semibandit.policies.records import EnginePolicy
 from semibandit.policies.state import array_of
+from semibandit.policies.straight import Place
 
 
 @register(
@@ -117,8 +118,8 @@ class KLOSM(EnginePolicy):
         self._index.reset(ids)
         rewrite_in_index(self, ids)
 
-    def _last_query(self) -> float:
-        return self._index.query
+    def _query_at(self) -> Place:
+        return self._index.query_at
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set, as `CUCB.grow`. O(K)."""

@@ -55,6 +55,7 @@ from semibandit.policies.index.lots import LOT, check_lots, join_lot, leave_lot,
 from semibandit.policies.index.places import follow_lots, set_right, stand_right
 from semibandit.policies.rounds import CompiledRounds, implement_rounds
 from semibandit.policies.state import array_of, number_of, whole_of
+from semibandit.policies.straight import Place
 
 # How often the engine is asked with better bounds at least, before all indices are computed (up to the price of that),
 # and for how many rounds bounds are left aside at most.
@@ -219,9 +220,9 @@ class NonlinearIndex:
         return float(self.own.now[LEVEL])
 
     @property
-    def query(self) -> float:
-        """What the engine is asked at."""
-        return float(self.own.meta[WRITTEN])
+    def query_at(self) -> Place:
+        """Where stands what the engine is asked at."""
+        return self.own.meta, WRITTEN
 
     def write(self, aside: CompiledRounds, level: float) -> float:
         """`write_indices` at a level of the caller's."""

@@ -18,6 +18,7 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.index.forgetting import ForgettingPolicy
 from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.state import array_of
+from semibandit.policies.straight import Place
 
 # Of `meta`: where the ring begins, how many rewards are in it, the round of feedback that comes now, and how many
 # rewards a round may bring.
@@ -250,8 +251,8 @@ class SlidingWindowCUCB(ForgettingPolicy):
         self._rest[ids] = 0.0
         super()._reset(ids)
 
-    def _last_query(self) -> float:
-        return float(self._clock[CURRENT])
+    def _query_at(self) -> Place:
+        return self._clock, CURRENT
 
     @property
     def confidence_width(self) -> float:

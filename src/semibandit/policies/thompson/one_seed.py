@@ -21,6 +21,7 @@ from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.records import ClockPolicy, EnginePolicy, Randomness, about_means
 from semibandit.policies.state import array_of
+from semibandit.policies.straight import Place
 from semibandit.policies.thompson.quantiles import NORMAL_975
 from semibandit.policies.thompson.seed_directions import DirectionsEngine, normal_levels
 from semibandit.policies.thompson.seed_rounds import QUERY, SEED, SeedRounds, draw_query, seed_observe
@@ -189,8 +190,8 @@ class OneSeedTS(Randomness, ClockPolicy):
     def _query(self, t: int) -> float:
         return float(by_handle(draw_query, SeedRounds).entry(self._aside.own_handle, t))
 
-    def _last_query(self) -> float:
-        return float(self._last[QUERY])
+    def _query_at(self) -> Place:
+        return self._last, QUERY
 
     @property
     def seed_of_round(self) -> float:
