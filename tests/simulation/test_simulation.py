@@ -7,6 +7,7 @@ import pytest
 
 import semibandit as sb
 from semibandit.simulation.result import checkpoints
+from semibandit.simulation.side_by_side import Agenda
 from support.random_matroids import RANDOM
 
 
@@ -140,6 +141,17 @@ def test_compare_pairs_policies_and_leaves_them_alone():
     assert len(result.to_frame()) == 3 * 4 * len(result.rounds)
     names = list(sb.compare([sb.CUCB(matroid), sb.CUCB(matroid)], env, 10, repeats=1).runs)
     assert names == ["cucb", "cucb-2"]
+
+
+def test_runs_that_take_longest_come_first_once_that_is_known():
+    tasks = [(name, repeat) for repeat in range(3) for name in "abc"]
+    agenda = Agenda(tasks)
+    first = [agenda.next() for _ in range(3)]
+    assert first == [("a", 0), ("b", 0), ("c", 0)]
+    for (name, _), seconds in zip(first, (1.0, 3.0, 2.0), strict=True):
+        agenda.took((name, 0), seconds)
+    rest = [agenda.next() for _ in range(6)]
+    assert rest == [("b", 1), ("b", 2), ("c", 1), ("c", 2), ("a", 1), ("a", 2)]
 
 
 @pytest.mark.parametrize("workers", [2, 5])

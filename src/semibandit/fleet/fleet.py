@@ -168,7 +168,7 @@ class Fleet(NotCopied, Guarded):
         low, high = self.reward_range
         code = int(update_members(self._handle, ids, what, gained, low, high, gaps))
         if code:
-            kind, (i, j) = code & 3, divmod(code >> 2, what.shape[1])
+            kind, (i, j) = code & 3, divmod(code >> 2, rows[-1])
             if kind in (BAD_MEMBER, BAD_ARM):
                 raise ArmError(
                     f"arm {what[i, j]} of member {ids[i]} is not an arm: ids are 0 .. {self.n_arms - 1}"

@@ -52,11 +52,11 @@ class Straight:
 
     def turn(self, whole: Any, rank: int, engine: Any, query: Any, where: int) -> Turn:
         """``turn(policy)``: the next round by the kernels of `whole`, asking `engine` at ``query[where]``."""
-        module = native.module()
-        if module is None or rank < 1:
+        make = getattr(native.module(), "turn", None)
+        if make is None:
             return no_turn
         args = (whole.own_handle, whole.engine_handle, 0, np.empty(rank, INT64))
-        made = module.turn(
+        made = make(
             whole._enter_select,
             args,
             2,
@@ -73,9 +73,9 @@ class Straight:
 
     def feedback(self, enter: Any, before: tuple[Any, ...], after: tuple[Any, ...]) -> Feedback:
         """``feedback(arms, rewards)``: ``enter(*before, arms, rewards, *after)``, which answers 0 if all is well."""
-        module = native.module()
-        if module is None:
+        make = getattr(native.module(), "feedback", None)
+        if make is None:
             return no_feedback
         args = (*before, np.empty(0, INT64), np.empty(0), *after)
-        made = module.feedback(enter, args, len(before), self._lock, self._current)
+        made = make(enter, args, len(before), self._lock, self._current)
         return no_feedback if made is None else made  # type: ignore[no-any-return]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,10 @@ from semibandit.machine import cores
 from semibandit.policies.base import Policy
 from semibandit.policies.costs import mirror_at, mirrored_range
 from semibandit.policies.rounds import CompiledRounds
+from semibandit.simulation.bar import Bar
 from semibandit.simulation.loop import MOVED, REGRET, REWARD, SELECT, STRICT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
+from semibandit.simulation.side_by_side import play_side_by_side
 
 PATHS = ("auto", "compiled", "stepwise")
 _SLICE_SECONDS = 0.25
@@ -61,7 +61,7 @@ def simulate(
             "path = 'compiled' needs a policy and an environment that offer compiled rounds, as built-in ones do"
         )
     log = np.full((rounds if record_arms else 0, policy.matroid.rank), -1, dtype=np.int64)
-    bar = _Bar(rounds, policy.name, progress)
+    bar = Bar(rounds, policy.name, progress)
     try:
         if compiled is not None:
             result = _compiled(compiled, marks, log, bar)
@@ -126,15 +126,8 @@ def compare(
         for task in tasks:
             runs[task[0]].append(play(task))
         return Comparison(runs)
-    bar = _Bar(len(tasks), "compare", progress, "run")
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="compare")
-    try:
-        for done, (task, run) in enumerate(zip(tasks, pool.map(play, tasks), strict=True), start=1):
-            runs[task[0]].append(run)
-            bar.at(done)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        bar.close()
+    for (name, _), run in zip(tasks, play_side_by_side(tasks, play, workers, progress), strict=True):
+        runs[name].append(run)
     return Comparison(runs)
 
 
@@ -286,7 +279,7 @@ def compiled_run(policy: Policy, env: Environment) -> CompiledRun | None:
     return CompiledRun(policy, env, world)
 
 
-def _compiled(run: CompiledRun, marks: IntArray, log: IntArray, bar: _Bar) -> SimulationResult:
+def _compiled(run: CompiledRun, marks: IntArray, log: IntArray, bar: Bar) -> SimulationResult:
     totals, ticks = run.totals, run.ticks
     run.play(0)  # compiles or loads the kernel before any clock runs
     regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
@@ -318,9 +311,7 @@ def _compiled(run: CompiledRun, marks: IntArray, log: IntArray, bar: _Bar) -> Si
     )
 
 
-def _stepwise(
-    policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: _Bar
-) -> SimulationResult:
+def _stepwise(policy: Policy, env: Environment, marks: IntArray, log: IntArray, bar: Bar) -> SimulationResult:
     _warm_up(policy, env)
     regret, reward, select_seconds, update_seconds = (np.zeros(len(marks)) for _ in range(4))
     clock = time.perf_counter_ns
@@ -372,32 +363,3 @@ def _player(policy: Policy, env: Environment) -> tuple[Any, Any]:
         return policy, lambda t: nothing
     found = context_of(env)
     return policy, lambda t: {"features": found(t)}
-
-
-class _Bar:
-    """A progress bar that appears only when a run has lasted two seconds."""
-
-    def __init__(self, total: int, name: str, wanted: bool | None, unit: str = "round") -> None:
-        self._wanted = sys.stderr.isatty() if wanted is None else wanted
-        self._total, self._name, self._unit = total, name, unit
-        self._begin = time.perf_counter()
-        self._bar: Any = None
-        self._shown = 0
-
-    def at(self, done: int) -> None:
-        if not self._wanted:
-            return
-        if self._bar is None:
-            if time.perf_counter() - self._begin < 2.0:
-                return
-            from tqdm import tqdm
-
-            self._bar = tqdm(
-                total=self._total, desc=self._name, unit=self._unit, unit_scale=True, leave=False
-            )
-        self._bar.update(done - self._shown)
-        self._shown = done
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
