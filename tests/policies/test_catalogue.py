@@ -54,8 +54,8 @@ def slow_clock_policy():
         def _make_own(self):
             return SlowClockRounds(self._clock)
 
-        def _last_query(self):
-            return float(self._clock[CURRENT])
+        def _query_at(self):
+            return self._clock, CURRENT
 
         def _arguments(self) -> dict[str, Any]:
             return {**super()._arguments(), "width": self.width}
