@@ -129,8 +129,9 @@ def test_a_subclass_that_learns_otherwise_is_asked():
     assert policy.means.tolist() == [0.5, 0.5, 0.5]
 
 
-def test_growing_ends_old_calls():
-    policy = sb.CUCB(sb.Uniform(n_arms=4, rank=2))
+@pytest.mark.parametrize("cls", [sb.CUCB, sb.Greedy])
+def test_growing_ends_old_calls(cls):
+    policy = cls(sb.Uniform(n_arms=4, rank=2))
     policy.update(policy.select(), np.array([0.9, 0.8]))
     turn, feed = policy._turn, policy._feed
     policy.grow(sb.Uniform(n_arms=6, rank=2))
@@ -183,9 +184,10 @@ def test_no_reference_is_lost_or_kept():
 
 
 @ahead
-def test_threads_that_play_while_arrays_are_replaced():
+@pytest.mark.parametrize("cls", [sb.CUCB, sb.Greedy])
+def test_threads_that_play_while_arrays_are_replaced(cls):
     """Every round and every reward counts once, whoever replaces the arrays meanwhile."""
-    policy = sb.CUCB(sb.Uniform(n_arms=8, rank=2))
+    policy = cls(sb.Uniform(n_arms=8, rank=2))
     policy.select()
     rounds, players = 3000, 3
 

@@ -174,6 +174,9 @@ class Policy(Growing, Many, ABC):
         finally:
             self._lock.release()
 
+    def _end_straight(self) -> None:
+        """Straight calls (`policies.straight`) do no longer what the methods do. The lock is held. O(1)."""
+
     def _update_clipped(self, arms: IntArray, rewards: FloatArray) -> None:
         """`_update` with what is finite moved into the ranges of the arms. O(len(arms)) besides."""
         arms = as_arms(arms, self.n_arms)

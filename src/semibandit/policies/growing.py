@@ -18,6 +18,7 @@ class Growing(Guarded):
     _arguments: Any
     _state: Any
     _set_state: Any
+    _end_straight: Any
 
     def grow(self, matroid: Matroid) -> None:
         """Go on with a larger ground set: arms 0 .. n_arms - 1 stay what they are, the others are new.
@@ -47,6 +48,8 @@ class Growing(Guarded):
             other._grow_from(self)
         except NotImplementedError as error:
             raise ParameterError(f"{type(self).__name__} cannot grow: {error}") from None
+        for policy in (self, other):
+            policy._end_straight()
         mine, theirs = self.__dict__, dict(other.__dict__)
         for name in ("_lock", "_decisions"):
             theirs.pop(name, None)

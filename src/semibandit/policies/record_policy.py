@@ -127,7 +127,6 @@ class RecordPolicy(Policy):
             self.__dict__.pop(name, None)
 
     def _end_straight(self) -> None:
-        """Straight calls do no longer what the methods do. O(1)."""
         if self._straight is not None:
             self._straight.end()
             for name in ("_straight", "_turn", "_feed"):
