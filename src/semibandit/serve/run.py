@@ -108,21 +108,22 @@ async def serve(settings: Settings, greet: Callable[[Service, Started, str], Non
     # A thread that was waiting for the disk must not wait for Python's lock as long again.
     sys.setswitchinterval(0.0005)
     socket = listen(settings)
+    address = _address(socket, settings)  # a server that is told to stop closes it
     listening = loop.create_task(server.serve(sockets=[socket]))
     patience = loop.create_task(sweep(server.server_state.connections, settings.server.request_timeout))
     try:
         starting = loop.create_task(service.start(settings.policies, standby=settings.server.standby))
         if settings.server.standby:
             await _listens(server, listening)
-            service.tell("listening", address=_address(socket, settings), standby_of=service.store.where)
+            service.tell("listening", address=address, standby_of=service.store.where)
         await asyncio.wait({listening, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             started = starting.result()
             heed_signals()  # a cluster of shards that a thread connected to has put its own handlers there
             await _listens(server, listening)
-            if server.started:
+            if server.started and not server.should_exit:
                 _settle_memory()
-                greet(service, started, _address(socket, settings))
+                greet(service, started, address)
         else:
             starting.cancel()
             await asyncio.wait({starting})
