@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
+import signal
+import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -111,3 +116,29 @@ def test_slow_clients_are_let_go(tmp_path):
                 assert time.monotonic() - began < 5
         with Client(server.address) as client:
             assert client.select().round == 1, "nothing of theirs was done"
+
+
+def test_a_service_that_is_stopped_while_it_starts_leaves_in_peace(tmp_path):
+    """Told so when its socket listens and its policy is not there yet."""
+    command = [sys.executable, "-m", "semibandit", "serve", "--data", str(tmp_path / "state"), "--port", "0"]
+    command += ["--matroid", "uniform", "--arms", "3000000", "--rank", "10", "--policy", "cucb"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    log = tmp_path / "state" / "log.sqlite"
+    until(lambda: log.exists() or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Traceback" not in said, said
+
+
+def test_an_answer_leaves_in_one_piece(tmp_path):
+    """Head and body in one write, also when the connection is closed after it."""
+    with Server(tmp_path, *OPTIONS) as server:
+        host, port = server.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as one:
+            for closing in ("", "connection: close\r\n"):
+                head = f"POST /v1/policies/default/select HTTP/1.1\r\nhost: localhost\r\n{closing}content-length: 2\r\n"
+                one.sendall(f"{head}content-type: application/json\r\n\r\n{{}}".encode())
+                answer = one.recv(65536)
+                assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"}") and b'"arms"' in answer
+            assert one.recv(10) == b""
+        assert server.stop() == 0
