@@ -43,7 +43,7 @@ from semibandit.policies.thompson.rounds import (
     move_waiting,
 )
 from semibandit.policies.thompson.staged_points import new_points
-from semibandit.policies.thompson.staged_round import ROUNDS_OF
+from semibandit.policies.thompson.staged_round import StagedRounds
 from semibandit.policies.thompson.staged_rules import make_rule
 
 POSTERIORS = ("beta", "gaussian")
@@ -241,7 +241,7 @@ class CTS(Randomness, CountingPolicy):
             *self._waiting,
             self._meta,
         )
-        return ROUNDS_OF[type(self._rule)](low, high - low, *parts)
+        return StagedRounds(low, high - low, *parts)
 
     def _call_arms(self, first: int, ids: IntArray) -> None:
         """Let the sampler ``"keyed"`` draw for arms with these names: `ids`, or from `first` on if that is empty."""
@@ -443,7 +443,7 @@ class CTS(Randomness, CountingPolicy):
         }
         if self._groups is not None:
             arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]
-            arrays += [*self._points, *self._rule]
+            arrays += [*self._points, *self._rule.tree, *self._rule.graph, *self._rule.match]
             about["groups"] = int(self._groups.meta[LIVE])
         about["bytes"] = sum(array.nbytes for array in arrays)
         if self._groups is None:

@@ -28,17 +28,17 @@ from semibandit.policies.thompson.staged_points import (
     CLASS_BITS,
     FIRST,
     LATE,
+    MARKED,
     PICKED,
     Points,
     draw_listed,
     draw_points,
     draw_stage,
     drop_late,
+    mark_points,
 )
 from semibandit.policies.thompson.staged_rules import (
-    GraphRule,
-    MatchRule,
-    TreeRule,
+    Rule,
     rule_clear,
     rule_list,
     rule_open,
@@ -77,14 +77,15 @@ def _go_on(g, points, rng, rule, c, above):
 
 
 @inline_kernel
-def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked, most):
-    """Greedy over the sorted samples i .. end - 1 of the classes ``order[j:stop]``, until `most` arms are picked.
+def _play_part(g, points, rng, rule, value, entry, begin, end, j, stop, out, picked, most):
+    """Greedy over the sorted samples begin .. end - 1 of the classes ``order[j:stop]``, until `most` arms are picked.
 
     Returns how many are, and the place after the last of these samples that was.
     """
     first = points.meta[FIRST]
     points.meta[LATE] = 0
-    last = i
+    points.meta[MARKED] = 0
+    i = last = begin
     while picked < most:
         # What comes next: a sample of the first stage, a level of the first stage, or something of later stages.
         x = value[i] if i < end else -1.0
@@ -94,6 +95,7 @@ def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked,
             c = points.order[j]
             j += 1
             if g.population[c] > 0 and rule_open(rule, c):
+                mark_points(points, entry, begin, end)
                 _go_on(g, points, rng, rule, c, level)
             continue
         if late > x:
@@ -133,6 +135,43 @@ def _by_class(points):
 
 
 @inline_kernel
+def _play_apart(g, points, rng, rule, most, out):
+    """Class by class, where an arm of one class never stands in the way of another class."""
+    classes = g.population.shape[0]
+    value, entry, spare_value, spare_arm = points.value, points.arm, points.spare_value, points.spare_arm
+    if classes > 1:
+        _by_class(points)
+        value, entry, spare_value, spare_arm = spare_value, spare_arm, value, entry
+    picked = 0
+    begin = 0
+    for c in range(classes):
+        n = points.tally[c, BEYOND]
+        end = begin + n
+        need = most[c]
+        if need == 1 and n > 0:
+            best = begin
+            for i in range(begin + 1, end):
+                if value[i] > value[best] or (value[i] == value[best] and entry[i] < entry[best]):
+                    best = i
+            out[picked] = entry[best] & ARM_BITS
+            picked += 1
+            points.tally[c, PICKED] = 1
+        elif need > 0:
+            merge_sort(value[begin:end], entry[begin:end], n, spare_value, spare_arm)
+            if n >= need:
+                for i in range(begin, begin + need):
+                    out[picked] = entry[i] & ARM_BITS
+                    picked += 1
+                points.tally[c, PICKED] = need
+            else:
+                picked, _ = _play_part(
+                    g, points, rng, rule, value, entry, begin, end, c, c + 1, out, picked, picked + need
+                )
+        begin = end
+    return picked
+
+
+@inline_kernel
 def play_stages(g, points, rng, rule, most, apart, out):
     """The best base of one posterior sample, into `out`, unsorted; how many arms. `apart`: whether an arm of one class
     never stands in the way of another class."""
@@ -143,37 +182,14 @@ def play_stages(g, points, rng, rule, most, apart, out):
     draw_points(g, points, rng)
     rule_clear(rule)
     first = points.meta[FIRST]
-    picked = 0
     if apart:
-        _by_class(points)
-        begin = 0
-        for c in range(classes):
-            end = begin + points.tally[c, BEYOND]
-            n = end - begin
-            merge_sort(
-                points.spare_value[begin:end], points.spare_arm[begin:end], n, points.value, points.arm
-            )
-            picked, _ = _play_part(
-                g,
-                points,
-                rng,
-                rule,
-                points.spare_value,
-                points.spare_arm,
-                begin,
-                end,
-                c,
-                c + 1,
-                out,
-                picked,
-                picked + most[c],
-            )
-            begin = end
+        picked = _play_apart(g, points, rng, rule, most, out)
+        last = 0
     else:
         sort_keys(points.value, points.arm, first, points.spare_value, points.spare_arm, points.count)
         _sort_classes(g, points)
         value, entry, full = points.value, points.arm, out.shape[0]
-        picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, picked, full)
+        picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, 0, full)
     if classes == 1 and not apart:
         # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
         beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
@@ -186,7 +202,7 @@ def play_stages(g, points, rng, rule, most, apart, out):
     return picked
 
 
-class TreeRounds(NamedTuple):
+class StagedRounds(NamedTuple):
     """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family.
     The rest as in `rounds.PlainRounds` and `rounds.move_waiting`."""
 
@@ -194,39 +210,7 @@ class TreeRounds(NamedTuple):
     span: Number
     groups: Groups
     points: Points
-    rule: TreeRule
-    most: Ints1
-    apart: Whole
-    rng: Words1
-    waiting: Ints1
-    won: Ints1
-    meta: Ints1
-
-
-class GraphRounds(NamedTuple):
-    """As `TreeRounds`."""
-
-    low: Number
-    span: Number
-    groups: Groups
-    points: Points
-    rule: GraphRule
-    most: Ints1
-    apart: Whole
-    rng: Words1
-    waiting: Ints1
-    won: Ints1
-    meta: Ints1
-
-
-class MatchRounds(NamedTuple):
-    """As `TreeRounds`."""
-
-    low: Number
-    span: Number
-    groups: Groups
-    points: Points
-    rule: MatchRule
+    rule: Rule
     most: Ints1
     apart: Whole
     rng: Words1
@@ -246,6 +230,4 @@ def _staged_select(own, engine, t, out):
     return n
 
 
-ROUNDS_OF = {TreeRule: TreeRounds, GraphRule: GraphRounds, MatchRule: MatchRounds}
-for _rounds in ROUNDS_OF.values():
-    implement_rounds(_rounds, select=_staged_select, learn=grouped_learn, touches="nothing")
+implement_rounds(StagedRounds, select=_staged_select, learn=grouped_learn, touches="nothing")
