@@ -13,7 +13,7 @@ import semibandit as sb
 from semibandit.compiled.random import new_state
 from semibandit.policies.thompson.posterior_groups import set_level
 from semibandit.policies.thompson.posterior_layout import GROUPS, LOSSES, SECOND, WINS, X0
-from semibandit.policies.thompson.posterior_tail import draw_below, tail_bound, tail_draw
+from semibandit.policies.thompson.posterior_tail import draw_below, tail_bound, tail_draw, touching
 from support.random_matroids import RANDOM
 
 KINDS = ("partition", "laminar", "graphic", "transversal")
@@ -124,6 +124,11 @@ TAILS = [
     (40, 25, 0.72),
     (300, 100, 0.8),
     (2, 1, 0.999),
+    (30, 12, 0.72),
+    (1, 1, 0.51),
+    (2, 60, 0.04),
+    (500, 2, 0.999),
+    (3, 0, 0.1),
 ]
 
 
@@ -133,10 +138,11 @@ def test_draws_from_the_tail_are_beta_draws_beyond(wins, losses, x):
     law, state = stats.beta(wins + 1, losses + 1), new_state(wins + losses)
     logs = np.log(x), np.log1p(-x)
     log_b = float(betaln(wins + 1, losses + 1))
-    bound = tail_bound(float(wins), float(losses), log_b, x, *logs)
+    touch = touching(float(wins), float(losses), x)
+    bound = tail_bound(float(wins), float(losses), log_b, x, *logs, touch)
     assert law.sf(x) <= bound * (1 + 1e-12) <= 1 + 1e-9
     n = 4000
-    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs) for _ in range(n)])
+    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs, touch) for _ in range(n)])
     kept = drawn[drawn >= 0.0]
     chance = law.sf(x) / bound
     assert abs(len(kept) - n * chance) <= 5 * np.sqrt(n * chance * (1 - min(chance, 1.0))) + 1

@@ -32,14 +32,16 @@ from semibandit.policies.thompson.posterior_layout import (
     SIGMA,
     SIZE,
     START,
+    TOUCH,
     USED,
     WINS,
     X0,
 )
 from semibandit.policies.thompson.posterior_tail import draw_below, tail_draw
 
-# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it.
-BEYOND, PICKED, BELOW = 0, 1, 2
+# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it, and
+# draws that it took to find those beyond.
+BEYOND, PICKED, BELOW, TRIED = 0, 1, 2, 3
 # Of `meta`: this round, whether the samples of the first stage left their marks, how many there are, and entries of the
 # heap behind them.
 ROUND, MARKED, FIRST, LATE = 0, 1, 2, 3
@@ -68,7 +70,7 @@ class Points(NamedTuple):
 
 def new_points(n_arms: int, n_classes: int) -> Points:
     """Nothing known. O(K)."""
-    n = n_arms + n_classes + 1
+    n = max(n_arms + n_classes + 1, _CHUNK + 1)
     return Points(
         value=np.zeros(n),
         arm=np.zeros(n, dtype=np.int64),
@@ -76,7 +78,7 @@ def new_points(n_arms: int, n_classes: int) -> Points:
         spare_arm=np.zeros(n, dtype=np.int64),
         count=np.zeros(max(257, n + 2), dtype=np.int64),
         mark=np.zeros(n_arms, dtype=np.int64),
-        tally=np.zeros((n_classes, 3), dtype=np.int64),
+        tally=np.zeros((n_classes, 4), dtype=np.int64),
         order=np.arange(n_classes, dtype=np.int64),
         meta=np.zeros(4, dtype=np.int64),
     )
@@ -129,29 +131,62 @@ def drop_late(points):
 # -- stages --------------------------------------------------------------------------------------------------------
 
 
+# So many groups with candidates are looked up in one go.
+_CHUNK = 64
+
+
+@inline_kernel
+def _next_groups(g, points, rng, k, left):
+    """The next groups from k on that the process has a point in, which is where it stands from the beginning of each:
+    into `count` and `spare_value`. Returns how many, the group to go on from, and how far ahead the process is."""
+    used = g.meta[USED]
+    m = 0
+    while k < used and m < _CHUNK:
+        if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
+            left -= g.long[k >> LONG]
+            k += 1 << LONG
+        elif k & ((1 << SHORT) - 1) == 0 and g.short[k >> SHORT] <= left:
+            left -= g.short[k >> SHORT]
+            k += 1 << SHORT
+        elif g.rate[k] <= left:
+            left -= g.rate[k]
+            k += 1
+        else:
+            points.count[m] = k
+            points.spare_value[m] = left
+            m += 1
+            k += 1
+            left = next_exponential(rng)
+    return m, k, left
+
+
 @inline_kernel
 def _candidates(g, points, rng, k, at, n):
-    """The samples of cold group k beyond its level, into `points` from place n on, where the process stands at `at`
-    within the group. Returns the next place, and how far the process is beyond the group. Expected O(candidates).
+    """The samples of cold group k beyond its level, into `points` from place n on; `at`: the process's first point.
+    Returns the next place. Expected O(candidates).
 
     An entry names a place among the members, not yet the arm.
     """
     c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
     wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
     x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
-    sigma, rate = g.const[k, SIGMA], g.rate[k]
-    before, i = n, -1
+    sigma, touch, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.rate[k]
+    before, tried, i = n, 0, -1
     while at < rate:
         # Whatever rounding does, no arm twice.
         i = min(max(i + 1, int(at / sigma)), size - 1)
-        y = tail_draw(rng, wins, losses, x, log_x, log_y)
+        tried += 1
+        y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
         if y >= 0.0:
             points.value[n] = y
             points.arm[n] = c << CLASS_BITS | (start + i)
             n += 1
+        if i == size - 1:
+            break
         at = (i + 1) * sigma + next_exponential(rng)
+    points.tally[c, TRIED] += tried
     points.tally[c, BEYOND] += n - before
-    return n, max(0.0, at - rate)
+    return n
 
 
 @kernel
@@ -167,8 +202,9 @@ def draw_points(g, points, rng):
         points.tally[c, BELOW] = 0
         k = g.head[2 * c]
         x = g.level[c, X0]
-        before = n
+        before, tried = n, 0
         while k >= 0:
+            tried += g.info[k, SIZE]
             wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
             start = g.info[k, START]
             for i in range(start, start + g.info[k, SIZE]):
@@ -179,23 +215,23 @@ def draw_points(g, points, rng):
                     n += 1
             k = g.info[k, NEXT]
         points.tally[c, BEYOND] = n - before
+        points.tally[c, TRIED] = tried
     sum_rates(g)
     k = 0
-    used = g.meta[USED]
     left = next_exponential(rng)
-    while k < used:
-        if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
-            left -= g.long[k >> LONG]
-            k += 1 << LONG
-        elif k & ((1 << SHORT) - 1) == 0 and g.short[k >> SHORT] <= left:
-            left -= g.short[k >> SHORT]
-            k += 1 << SHORT
-        elif g.rate[k] <= left:
-            left -= g.rate[k]
-            k += 1
-        else:
-            n, left = _candidates(g, points, rng, k, left, n)
-            k += 1
+    while k < g.meta[USED]:
+        m, k, left = _next_groups(g, points, rng, k, left)
+        # Many groups are seldom in a cache: looked at in one go, they are waited for together.
+        seen = 0.0
+        for i in range(m):
+            seen += (
+                g.const[points.count[i], SIGMA]
+                + g.info[points.count[i], SIZE]
+                + g.info[points.count[i], G_LOSSES]
+            )
+        points.spare_value[_CHUNK] = seen
+        for i in range(m):
+            n = _candidates(g, points, rng, points.count[i], points.spare_value[i], n)
     # Members are seldom in a cache: looked up in one go, they are waited for together.
     for i in range(n):
         at = points.arm[i]
@@ -240,7 +276,7 @@ def draw_stage(g, points, rng, c, above, x):
         k = g.head[2 * c + heat]
         while k >= 0:
             points.tally[c, BELOW] += 1
-            bound = bound_at(g, k, x, log_x, log_y) if x > 0.0 else 1.0
+            bound, touch = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0)
             if bound >= COLD_BELOW:
                 _draw_unknown(g, points, rng, k, c, above, x)
                 k = g.info[k, NEXT]
@@ -252,12 +288,12 @@ def draw_stage(g, points, rng, c, above, x):
                 i = min(max(i + 1, int(left / sigma)), size - 1)
                 arm = g.members[g.info[k, START] + i]
                 if points.mark[arm] != points.meta[ROUND]:
-                    y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
                     while y > above:
                         # Not what is known of the arm: it is drawn once more.
                         y = -1.0
                         if next_uniform(rng) < bound:
-                            y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
                     if y >= 0.0:
                         points.mark[arm] = points.meta[ROUND]
                         push_late(points, y, c << CLASS_BITS | arm)

@@ -30,6 +30,7 @@ from semibandit.policies.thompson.staged_points import (
     LATE,
     MARKED,
     PICKED,
+    TRIED,
     Points,
     draw_listed,
     draw_points,
@@ -72,7 +73,7 @@ def _go_on(g, points, rng, rule, c, above):
         return
     x = g.level[c, SECOND]
     if x >= above:
-        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above)
+        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above, 0.0)
     draw_stage(g, points, rng, c, above, x)
 
 
@@ -194,11 +195,11 @@ def play_stages(g, points, rng, rule, most, apart, out):
         # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
         beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
         need = float(last) if below == 0 else (0.9 * beyond if 4 * below < beyond else float(beyond))
-        adapt_level(g, 0, float(beyond), need, below)
+        adapt_level(g, 0, float(points.tally[0, TRIED]), float(beyond), need, below)
     else:
         for c in range(classes):
-            t = points.tally
-            adapt_level(g, c, float(t[c, BEYOND]), float(t[c, PICKED]), t[c, BELOW])
+            t = points.tally[c]
+            adapt_level(g, c, float(t[TRIED]), float(t[BEYOND]), float(t[PICKED]), t[BELOW])
     return picked
 
 
