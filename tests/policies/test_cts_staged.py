@@ -138,11 +138,11 @@ def test_draws_from_the_tail_are_beta_draws_beyond(wins, losses, x):
     law, state = stats.beta(wins + 1, losses + 1), new_state(wins + losses)
     logs = np.log(x), np.log1p(-x)
     log_b = float(betaln(wins + 1, losses + 1))
-    touch = touching(float(wins), float(losses), x)
-    bound = tail_bound(float(wins), float(losses), log_b, x, *logs, touch)
+    place = touching(float(wins), float(losses), x, logs[1])
+    bound = tail_bound(float(wins), float(losses), log_b, *logs, *place)
     assert law.sf(x) <= bound * (1 + 1e-12) <= 1 + 1e-9
     n = 4000
-    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs, touch) for _ in range(n)])
+    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs, *place) for _ in range(n)])
     kept = drawn[drawn >= 0.0]
     chance = law.sf(x) / bound
     assert abs(len(kept) - n * chance) <= 5 * np.sqrt(n * chance * (1 - min(chance, 1.0))) + 1

@@ -13,6 +13,7 @@ import math
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
+    AHEAD,
     CLASS,
     COLD,
     FREE,
@@ -116,8 +117,8 @@ def _set_rate(g, k):
 def bound_at(g, k, x, log_x, log_y):
     """`tail_bound` of an arm of group k, and `touching`. O(1)."""
     wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-    touch = touching(wins, losses, x)
-    return tail_bound(wins, losses, g.const[k, LOG_BETA], x, log_x, log_y, touch), touch
+    touch, ahead = touching(wins, losses, x, log_y)
+    return tail_bound(wins, losses, g.const[k, LOG_BETA], log_x, log_y, touch, ahead), touch, ahead
 
 
 @inline_kernel
@@ -130,11 +131,12 @@ def _classify(g, k):
     g.info[k, COLD] = 0
     g.const[k, SIGMA] = 0.0
     if g.level[c, X0] > 0.0:
-        bound, touch = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
+        bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
             g.info[k, COLD] = 1
             g.const[k, SIGMA] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
+            g.const[k, AHEAD] = ahead
 
 
 @kernel

@@ -15,8 +15,8 @@ from semibandit.compiled.jit import inline_kernel, kernel
 GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, COLD = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_COLUMNS = 9
-LOG_BETA, SIGMA, TOUCH = 0, 1, 2
-N_CONST = 3
+LOG_BETA, SIGMA, TOUCH, AHEAD = 0, 1, 2, 3
+N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7

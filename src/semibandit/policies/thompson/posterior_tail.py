@@ -1,11 +1,12 @@
 """The upper tail of a Beta posterior, by a bound that is tight far out and a draw that thins by what it is too large.
 
-For s successes and f failures the density is proportional to x^s (1 - x)^f, whose logarithm is concave. It lies below
-the exponential that touches it at any place z, and beyond the mode that falls: with slope -h, h = f / (1 - z) - s / z,
-the tail beyond x <= z is at most density(z) exp(h (z - x)) / h. A draw from that exponential beyond x, kept with the
-ratio of the two curves, is a draw from the tail. z is chosen as is best for the normal law with the same curvature at x
-(Robert 1995). With s = 0 or f = 0 the tail has a closed form and nothing is thinned. Logarithms are taken only where
-bounds on them do not decide.
+For s successes and f failures the density over v = log(1 - x) is proportional to x^s (1 - x)^(f + 1), and its logarithm
+is concave in v. It lies below the exponential that touches it at any place z; beyond the mode that falls towards larger
+values, with slope q = f + 1 - s (1 - z) / z, and the tail beyond x <= z is at most
+density(z) ((1 - x) / (1 - z))^q / q.
+A draw from that exponential beyond x, kept with the ratio of the two curves, is a draw from the tail. z is chosen as is
+best for the normal law with the same slope and curvature at x (Robert 1995). With s = 0 the bound is the tail itself;
+with f = 0 there is a closed form. Logarithms are taken only where bounds on them do not decide.
 """
 
 from __future__ import annotations
@@ -17,37 +18,36 @@ from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 
 
 @inline_kernel
-def touching(wins, losses, x):
-    """Where the exponential that bounds the tail beyond x touches the density; x itself up to the mode. O(1)."""
-    if wins == 0.0 or losses == 0.0:
-        return x
-    rest = 1.0 - x
-    slope = losses / rest - wins / x
-    if slope <= 0.0:
-        return x
-    curve = losses / (rest * rest) + wins / (x * x)
-    return x + min(2.0 / (slope + math.sqrt(slope * slope + 4.0 * curve)), 0.9 * rest)
+def touching(wins, losses, x, log_y):
+    """Where the exponential that bounds the tail beyond x touches the density, and by how much log(1 - x) lies above
+    that of this place. Two zeros where there is no such bound: up to the mode, and without failures. O(1)."""
+    slope = losses + 1.0 - wins * (1.0 - x) / x
+    if losses == 0.0 or slope <= 0.0:
+        return 0.0, 0.0
+    ahead = 2.0 / (slope + math.sqrt(slope * slope + 4.0 * wins * (1.0 - x) / (x * x)))
+    return 1.0 - math.exp(log_y - ahead), ahead
 
 
 @inline_kernel
-def tail_bound(wins, losses, log_b, x, log_x, log_y, touch):
-    """At least P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B, `touch` as
-    `touching` says, or any other place from x on. O(1)."""
+def _slope(wins, losses, touch):
+    return losses + 1.0 - wins * (1.0 - touch) / touch
+
+
+@inline_kernel
+def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
+    """At least P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B, the rest as
+    `touching` says. O(1)."""
     if losses == 0.0:
         return -math.expm1((wins + 1.0) * log_x)
-    if wins == 0.0:
-        return math.exp((losses + 1.0) * log_y)
-    slope = losses / (1.0 - touch) - wins / touch
-    if slope <= 0.0:
+    if touch == 0.0:
         return 1.0
-    ahead = touch - x
-    log_x += math.log1p(ahead / x)
-    log_y += math.log1p(-ahead / (1.0 - x))
-    return min(1.0, math.exp(wins * log_x + losses * log_y - log_b + slope * ahead) / slope)
+    slope = _slope(wins, losses, touch)
+    log_f = wins * math.log(touch) + (losses + 1.0) * (log_y - ahead) - log_b
+    return min(1.0, math.exp(log_f + slope * ahead) / slope)
 
 
 @inline_kernel
-def tail_draw(rng, wins, losses, x, log_x, log_y, touch):
+def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
     """A value beyond x with probability P(Beta > x) / `tail_bound`, by the law given that it is beyond; else -1.
 
     Only where the bound is below 1. Changes `rng`. O(1), for most values without a logarithm.
@@ -64,18 +64,16 @@ def tail_draw(rng, wins, losses, x, log_x, log_y, touch):
             u = next_uniform(rng)
             if u < 1.0 - wins * (1.0 - y) or u < math.exp(wins * math.log(y)):
                 return y
-    if wins == 0.0:
-        return -math.expm1(log_y - next_exponential(rng) / (losses + 1.0))
-    rest = 1.0 - touch
-    y = x + next_exponential(rng) / (losses / rest - wins / touch)
-    up, down = (y - touch) / touch, (y - touch) / rest
-    if y >= 1.0 or down >= 1.0:
-        return -1.0
-    # By how much the logarithm of the density lies below its tangent, in two parts, and a bound on that.
+    step = next_exponential(rng) / _slope(wins, losses, touch)
+    rest = math.exp(log_y - step)
+    y = 1.0 - rest
+    # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.
     e = next_exponential(rng)
-    if 2.0 * e > wins * up * up / (1.0 + min(up, 0.0)) + losses * down * down / (1.0 - max(down, 0.0)):
+    far = ahead - step
+    low = min(y, touch)
+    if 2.0 * e * low * low > wins * (1.0 - low) * far * far:
         return y
-    return y if e > wins * (up - math.log1p(up)) - losses * (down + math.log1p(-down)) else -1.0
+    return y if e > wins * (math.log(touch / y) - (1.0 - touch) / touch * far) else -1.0
 
 
 @kernel

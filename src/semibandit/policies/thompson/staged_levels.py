@@ -13,12 +13,12 @@ from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.policies.thompson.posterior_groups import bound_at, set_level
 from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, NEXT, SECOND, SIZE, WASTE, X0
 
-_MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.99, 1.25, 64.0
-# The second stage is to have so many times the samples of the first.
-_NEXT_STAGE = 5.0
+_MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.998, 1.2, 64.0
+# The second stage is to have so many times the samples of the first, or up to so many times more.
+_NEXT_STAGE, _NEXT_CLOSE = 3.0, 3.0
 # A setting costs about this many looks at every group.
 _LOOKS = 4.0
-_CLOSE, _AIM, _MOST_STEPS = 1.15, 1.05, 40
+_CLOSE, _MOST_STEPS = 1.25, 40
 
 
 @kernel
@@ -31,7 +31,7 @@ def _expected(g, c, x):
     for heat in range(2):
         k = g.head[2 * c + heat]
         while k >= 0:
-            bound, _ = bound_at(g, k, x, log_x, log_y)
+            bound, _, _ = bound_at(g, k, x, log_x, log_y)
             total += g.info[k, SIZE] * bound
             groups += 1
             k = g.info[k, NEXT]
@@ -43,9 +43,15 @@ def _logit(x):
     return math.log(x / (1.0 - x))
 
 
+@inline_kernel
+def _expit(at):
+    return 1.0 / (1.0 + math.exp(-at))
+
+
 @kernel
-def find_level(g, c, want, below, guess):
-    """The x < `below` beyond which about `want` samples of class c are expected; 0 if that is all of them, or most.
+def find_level(g, c, want, below, guess, close):
+    """The x < `below` beyond which `want` samples of class c are expected, or up to `close` times as many; 0 if that is
+    all of them, or most. Counts the groups unless it is 0.
 
     The logarithm of what is expected is nearly a straight line over the logit of x, so the next look is where the line
     through two others meets what is wanted. `guess`: where to look first, or 0. O(groups) a look, a handful of looks.
@@ -55,12 +61,12 @@ def find_level(g, c, want, below, guess):
     high = top = _logit(below)
     more, less, low = 0.0, -1.0, -math.inf
     at = top - 0.5 if guess <= 0.0 else min(_logit(guess), top - 0.125)
-    step = 0.5
+    step, aim = 0.5, math.sqrt(close)
     for i in range(_MOST_STEPS):
-        total, _ = _expected(g, c, 1.0 / (1.0 + math.exp(-at)))
+        total, g.level[c, GROUPS] = _expected(g, c, _expit(at))
         if total >= want:
             low, more = at, total
-            if total <= _CLOSE * want:
+            if total <= close * want:
                 break
         else:
             high, less = at, total
@@ -75,9 +81,9 @@ def find_level(g, c, want, below, guess):
         else:
             part = 0.5
             if less > 0.0 and i % 4 != 3:
-                part = math.log(more / (_AIM * want)) / math.log(more / less)
+                part = math.log(more / (aim * want)) / math.log(more / less)
             at = low + (high - low) * min(max(part, 0.05), 0.95)
-    return 1.0 / (1.0 + math.exp(-low))
+    return _expit(low)
 
 
 @kernel
@@ -91,11 +97,18 @@ def wanted(g, c):
 def reset_level(g, c):
     """Find the level of class c, and that of a second stage, anew. O(groups), a handful of times."""
     want = wanted(g, c)
-    x = find_level(g, c, want, 1.0 - 2.0**-40, g.level[c, X0])
-    second = find_level(g, c, _NEXT_STAGE * want, x, min(x, g.level[c, SECOND])) if x > 0.0 else 0.0
-    _, groups = _expected(g, c, 0.5)
+    old, second = g.level[c, X0], g.level[c, SECOND]
+    x = find_level(g, c, want, 1.0 - 2.0**-40, old, _CLOSE)
+    if x > 0.0:
+        guess = 0.0
+        if 0.0 < second < old < 1.0:
+            # As far below as it was.
+            guess = _expit(_logit(x) - _logit(old) + _logit(second))
+        second = find_level(g, c, _NEXT_STAGE * want, x, guess, _NEXT_CLOSE)
+    else:
+        second = 0.0
+        _, g.level[c, GROUPS] = _expected(g, c, 0.5)
     g.level[c, SECOND] = second
-    g.level[c, GROUPS] = groups
     g.level[c, WASTE] = 0.0
     set_level(g, c, x)
 

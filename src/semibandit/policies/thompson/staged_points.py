@@ -19,6 +19,7 @@ from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 from semibandit.policies.thompson.posterior_groups import COLD_BELOW, bound_at, sum_rates
 from semibandit.policies.thompson.posterior_layout import (
+    AHEAD,
     CLASS,
     G_LOSSES,
     G_WINS,
@@ -170,13 +171,13 @@ def _candidates(g, points, rng, k, at, n):
     c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
     wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
     x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
-    sigma, touch, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.rate[k]
+    sigma, touch, ahead, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
     before, tried, i = n, 0, -1
     while at < rate:
         # Whatever rounding does, no arm twice.
         i = min(max(i + 1, int(at / sigma)), size - 1)
         tried += 1
-        y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
+        y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
         if y >= 0.0:
             points.value[n] = y
             points.arm[n] = c << CLASS_BITS | (start + i)
@@ -276,7 +277,7 @@ def draw_stage(g, points, rng, c, above, x):
         k = g.head[2 * c + heat]
         while k >= 0:
             points.tally[c, BELOW] += 1
-            bound, touch = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0)
+            bound, touch, ahead = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0, 0.0)
             if bound >= COLD_BELOW:
                 _draw_unknown(g, points, rng, k, c, above, x)
                 k = g.info[k, NEXT]
@@ -288,12 +289,12 @@ def draw_stage(g, points, rng, c, above, x):
                 i = min(max(i + 1, int(left / sigma)), size - 1)
                 arm = g.members[g.info[k, START] + i]
                 if points.mark[arm] != points.meta[ROUND]:
-                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
+                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
                     while y > above:
                         # Not what is known of the arm: it is drawn once more.
                         y = -1.0
                         if next_uniform(rng) < bound:
-                            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch)
+                            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
                     if y >= 0.0:
                         points.mark[arm] = points.meta[ROUND]
                         push_late(points, y, c << CLASS_BITS | arm)

@@ -7,6 +7,7 @@ open can be listed, these alone are drawn. Arms of closed classes, and arms that
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from semibandit.compiled.handle import Ints1, Number, Whole, Words1
@@ -73,7 +74,7 @@ def _go_on(g, points, rng, rule, c, above):
         return
     x = g.level[c, SECOND]
     if x >= above:
-        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above, 0.0)
+        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above, 0.0, 2.0)
     draw_stage(g, points, rng, c, above, x)
 
 
@@ -179,7 +180,9 @@ def play_stages(g, points, rng, rule, most, apart, out):
     classes = g.population.shape[0]
     for c in range(classes):
         if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
-            open_level(g, c, float(most[c]))
+            need = float(most[c])
+            # Where arms are refused one by one, about as many as connect a random graph.
+            open_level(g, c, need if apart or classes > 1 else need * max(1.0, 0.5 * math.log(need + 1.0)))
     draw_points(g, points, rng)
     rule_clear(rule)
     first = points.meta[FIRST]
