@@ -277,7 +277,7 @@ def _ints(*arrays: Any) -> tuple[IntArray, ...]:
 def _make(kind: int, part: Any) -> Rule:
     """A rule with this part, and nothing in the others."""
     none = np.zeros(0, dtype=np.int64)
-    parts = [
+    parts: list[Any] = [
         TreeRule(none, none, none),
         GraphRule(none.reshape(0, 2), none, none, none, none, none),
         MatchRule(none, none, none, none, none, none, none, none, none),
@@ -289,20 +289,19 @@ def _make(kind: int, part: Any) -> Rule:
 def make_rule(matroid: Matroid) -> tuple[Rule, IntArray, IntArray]:
     """The rule of a matroid, the class of each arm, and how many arms of a class a base may have at most. O(K)."""
     n = matroid.n_arms
-    arms, classes, rank = np.arange(n, dtype=np.int64), np.zeros(n, dtype=np.int64), [matroid.rank]
+    arms, classes, (rank,) = np.arange(n, dtype=np.int64), np.zeros(n, dtype=np.int64), _ints([matroid.rank])
     if isinstance(matroid, Graphic):
         ends = np.stack((matroid._tail, matroid._head), axis=1).astype(np.int64)
         lists = _listed(ends.reshape(-1), np.repeat(arms, 2), matroid.n_vertices)
         scratch = [np.zeros(matroid.n_vertices, dtype=np.int64) for _ in range(3)]
-        return _make(GRAPH, GraphRule(ends, *lists, *scratch)), classes, *_ints(rank)
+        return _make(GRAPH, GraphRule(ends, *lists, *scratch)), classes, rank
     if isinstance(matroid, Transversal):
         indptr, indices = _ints(matroid._indptr, matroid._indices)
         lists = _listed(indices, np.repeat(arms, np.diff(indptr)), matroid.n_right)
         scratch = [np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4)]
-        return _make(MATCH, MatchRule(indptr, indices, *lists, *scratch, *_ints([0]))), classes, *_ints(rank)
+        return _make(MATCH, MatchRule(indptr, indices, *lists, *scratch, *_ints([0]))), classes, rank
     if isinstance(matroid, Uniform):
-        parent, capacity, left = _ints([-1], rank, rank)
-        return _make(TREE, TreeRule(parent, capacity, left)), classes, capacity
+        return _make(TREE, TreeRule(*_ints([-1], rank, rank))), classes, rank
     if isinstance(matroid, Partition):
         leaf, capacity, left = _ints(matroid._group, matroid._capacity, matroid._capacity)
         parent = np.full(len(capacity), -1, dtype=np.int64)
