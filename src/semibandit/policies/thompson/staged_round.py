@@ -50,12 +50,16 @@ from semibandit.policies.thompson.staged_rules import (
 
 @kernel
 def _sort_classes(g, points):
-    """Classes by level, highest first; insertion, as few levels change from round to round. O(classes) for most."""
+    """Classes by level, highest first, then by number; insertion, as few levels change from round to round. O(classes)
+    for most."""
     order = points.order
     for i in range(1, order.shape[0]):
         c = order[i]
+        x = g.level[c, X0]
         j = i
-        while j > 0 and g.level[order[j - 1], X0] < g.level[c, X0]:
+        while j > 0 and (
+            g.level[order[j - 1], X0] < x or (g.level[order[j - 1], X0] == x and order[j - 1] > c)
+        ):
             order[j] = order[j - 1]
             j -= 1
         order[j] = c
