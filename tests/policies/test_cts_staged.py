@@ -1,4 +1,4 @@
-"""Thompson sampling by stages on partition, laminar, graphic and transversal matroids: law, structures, contract."""
+"""Thompson sampling by stages on the classes that it serves: law, structures, contract."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from scipy.special import betaln
 
 import semibandit as sb
 from semibandit.compiled.random import new_state
+from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_groups import set_level
-from semibandit.policies.thompson.posterior_layout import GROUPS, LOSSES, SECOND, WINS, X0
-from semibandit.policies.thompson.posterior_tail import draw_below, tail_bound, tail_draw
+from semibandit.policies.thompson.posterior_layout import GROUPS, LIVE, LOSSES, SECOND, WINS, X0
+from semibandit.policies.thompson.posterior_tail import draw_below, tail_bound, tail_draw, touching
+from semibandit.policies.thompson.staged_levels import find_level
+from semibandit.policies.thompson.staged_points import ARM_BITS, BEYOND, FIRST, TRIED, draw_points
 from support.random_matroids import RANDOM
 
-KINDS = ("partition", "laminar", "graphic", "transversal")
+KINDS = ("partition", "laminar", "graphic", "transversal", "uniform")
 
 # Each test over instances compares hundreds of frequencies: a false alarm in any has a probability below 1 %.
 LEVEL = 1e-5
@@ -124,6 +127,11 @@ TAILS = [
     (40, 25, 0.72),
     (300, 100, 0.8),
     (2, 1, 0.999),
+    (30, 12, 0.72),
+    (1, 1, 0.51),
+    (2, 60, 0.04),
+    (500, 2, 0.999),
+    (3, 0, 0.1),
 ]
 
 
@@ -133,10 +141,11 @@ def test_draws_from_the_tail_are_beta_draws_beyond(wins, losses, x):
     law, state = stats.beta(wins + 1, losses + 1), new_state(wins + losses)
     logs = np.log(x), np.log1p(-x)
     log_b = float(betaln(wins + 1, losses + 1))
-    bound = tail_bound(float(wins), float(losses), log_b, x, *logs)
+    place = touching(float(wins), float(losses), x, logs[1])
+    bound = tail_bound(float(wins), float(losses), log_b, *logs, *place)
     assert law.sf(x) <= bound * (1 + 1e-12) <= 1 + 1e-9
     n = 4000
-    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs) for _ in range(n)])
+    drawn = np.array([tail_draw(state, float(wins), float(losses), x, *logs, *place) for _ in range(n)])
     kept = drawn[drawn >= 0.0]
     chance = law.sf(x) / bound
     assert abs(len(kept) - n * chance) <= 5 * np.sqrt(n * chance * (1 - min(chance, 1.0))) + 1
@@ -149,6 +158,8 @@ def test_draws_from_the_tail_are_beta_draws_beyond(wins, losses, x):
 def larger(kind, n, rng):
     if kind == "partition":
         return sb.Partition(rng.integers(0, 12, n), rng.integers(1, 4, 12))
+    if kind == "uniform":
+        return sb.Uniform(n, 7)
     if kind == "laminar":
         arms = rng.permutation(n)
         parts = np.array_split(arms, 8)
@@ -160,6 +171,48 @@ def larger(kind, n, rng):
         edges[:2] = [(25, 0), (1, 25)]
         return sb.Graphic(edges, 27)
     return sb.Transversal([rng.integers(0, 18, rng.integers(0, 4)).tolist() for _ in range(n)], 20)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("guess", [0.0, 0.3, 0.9999])
+def test_levels_leave_about_as_many_samples_as_wanted(late, guess):
+    rng = np.random.default_rng(7)
+    wins, losses = random_state(rng, 3000, late)
+    policy = sb.CTS(sb.Uniform(3000, 5), sampler="grouped", seed=1)
+    write(policy, wins, losses)
+    for want, below, close in (
+        (3.0, 1 - 1e-9, 1.25),
+        (40.0, 1 - 1e-9, 1.25),
+        (300.0, 1 - 1e-9, 1.25),
+        (800.0, 0.95, 3.0),
+    ):
+        x = find_level(policy._groups, 0, want, below, guess, close)
+        beyond = stats.beta(wins + 1.0, losses + 1.0).sf(x).sum()
+        assert 0.0 < x < below
+        assert 0.7 * want <= beyond <= close * want * (1 + 1e-9)
+        assert policy._groups.level[0, GROUPS] == policy._groups.meta[LIVE]
+    # Most of them: all.
+    assert find_level(policy._groups, 0, 1600.0, 0.5, guess, 1.25) == 0.0
+
+
+def test_a_group_of_one_is_no_candidate_twice():
+    """Rates far above 1 next to tiny ones: the process may have many points in the interval of an arm."""
+    policy = sb.CTS(sb.Uniform(40, 12), sampler="grouped", seed=5)
+    write(policy, np.r_[np.arange(20), np.full(20, 3)], np.r_[np.full(20, 1), np.full(20, 9)])
+    for x in np.tile([0.05, 0.2, 0.5, 0.9], 200):
+        set_level(policy._groups, 0, float(x))
+        draw_points(policy._groups, policy._points, policy._rng)
+        n = policy._points.meta[FIRST]
+        arms = policy._points.arm[:n] & ARM_BITS
+        assert len(np.unique(arms)) == n == policy._points.tally[0, BEYOND] <= policy._points.tally[0, TRIED]
+        assert (policy._points.value[:n] > x).all()
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (0, 7), (12, 0), (500, 522), (500, 523), (90_000, 3)])
+def test_the_table_of_logarithms_goes_on_where_it_ends(wins, losses):
+    assert log_beta_of_counts(wins, losses) == pytest.approx(
+        betaln(wins + 1, losses + 1), rel=1e-10, abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("late", [False, True])

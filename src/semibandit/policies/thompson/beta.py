@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from semibandit.compiled.jit import kernel
 
 _TINY = 1e-300
@@ -21,6 +23,18 @@ _MOST_STEPS = 200
 def log_beta(a: float, b: float) -> Any:
     """log B(a, b). O(1)."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+# log n! for small n.
+_LOG_FACTORIAL = np.array([math.lgamma(n + 1.0) for n in range(1024)])
+
+
+@kernel
+def log_beta_of_counts(wins: int, losses: int) -> Any:
+    """log B(wins + 1, losses + 1). O(1), from a table where they are few."""
+    if wins + losses < 1023:
+        return _LOG_FACTORIAL[wins] + _LOG_FACTORIAL[losses] - _LOG_FACTORIAL[wins + losses + 1]
+    return log_beta(wins + 1.0, losses + 1.0)
 
 
 @kernel

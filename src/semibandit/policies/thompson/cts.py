@@ -9,48 +9,28 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.checks import as_flag, as_number, one_of
 from semibandit.compiled.handle import by_handle
-from semibandit.engines.base import Engine
 from semibandit.engines.resolve.oracle import resolve_engine
 from semibandit.errors import FileError, ParameterError
-from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
+from semibandit.matroids import Matroid, Partition, Uniform
 from semibandit.matroids.base import kind_of
 from semibandit.policies.catalogue import register
 from semibandit.policies.decisions import Ends
 from semibandit.policies.many import ALL_PLACED, HEEDLESS
 from semibandit.policies.prior import as_prior
-from semibandit.policies.records import CountingPolicy, Randomness
+from semibandit.policies.records import CountingPolicy
 from semibandit.policies.rounds import NoEngine, hand_on
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.boosted import BoostedRounds, boosted_sigma
+from semibandit.policies.thompson.grouped import SAMPLERS, GroupedArms, choose_sampler
 from semibandit.policies.thompson.keyed import KeyedRounds, draw_keyed
-from semibandit.policies.thompson.posterior_groups import join_all, leave_all
-from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS, Groups
-from semibandit.policies.thompson.posterior_room import (
-    check_groups,
-    new_groups,
-    restored,
-    told,
-    with_places,
-    with_room,
-)
+from semibandit.policies.thompson.posterior_groups import leave_all
+from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS
+from semibandit.policies.thompson.posterior_room import check_groups, restored, told
 from semibandit.policies.thompson.quantiles import posterior_ends
-from semibandit.policies.thompson.rounds import (
-    BEGIN,
-    END,
-    JOIN,
-    PlainRounds,
-    draw_samples,
-    move_waiting,
-)
-from semibandit.policies.thompson.staged_points import new_points
-from semibandit.policies.thompson.staged_round import ROUNDS_OF
-from semibandit.policies.thompson.staged_rules import make_rule
+from semibandit.policies.thompson.rounds import PlainRounds, draw_samples
+from semibandit.policies.thompson.staged_round import StagedRounds
 
 POSTERIORS = ("beta", "gaussian")
-SAMPLERS = ("auto", "plain", "grouped", "keyed")
-
-# Measured: a round of the grouped sampler costs what drawing so many arms does, and so many for each class.
-FEW_ARMS, FEW_PER_CLASS = 200, 20
 
 
 @register(
@@ -59,7 +39,7 @@ FEW_ARMS, FEW_PER_CLASS = 200, 20
     reference="Wang and Chen 2018; Agrawal and Goyal 2012 for rewards that are not 0 or 1; Zhang and Combes 2024",
     take="for small regret with rewards in a known range, when no worst case must be promised: the first to try",
 )
-class CTS(Randomness, CountingPolicy):
+class CTS(GroupedArms):
     """Thompson sampling over the bases of a matroid: draw a mean for each arm, play the best base of the draws.
 
     Parameters
@@ -145,14 +125,14 @@ class CTS(Randomness, CountingPolicy):
         low, high = self.reward_range
         self.sigma = 0.5 * (high - low) if sigma is None else as_number(sigma, "sigma", 0.0, closed=False)
         self._asked = (posterior, sigma, one_of(sampler, "sampler", SAMPLERS))
-        self.sampler, self._why = self._choose(sampler)
+        self.sampler, self._why = choose_sampler(matroid, posterior, self.boosted, sampler)
         self._arm: IntArray = np.zeros((self.n_arms, 4), dtype=np.int64)
-        self._groups: Groups | None = None
+        self._groups = None
         if self.sampler == "grouped":
             self._groups = self._open_groups()
         else:
             # Its records hold the samples.
-            self._engine: Engine = resolve_engine(matroid)
+            self._engine = resolve_engine(matroid)
         self._open()
         believed = as_prior(prior, self.n_arms, self.reward_range)
         self._asked_prior = None if believed is None else believed.as_argument()
@@ -176,46 +156,6 @@ class CTS(Randomness, CountingPolicy):
         self._arm[ids, WINS], self._arm[ids, LOSSES] = pseudo[:, 0], pseudo[:, 1]
         if self._groups is not None:
             self._join(here)
-
-    def _choose(self, sampler: str) -> tuple[str, str]:
-        fits = kind_of(self.matroid) in (Uniform, Partition, Laminar, Graphic, Transversal)
-        if sampler == "grouped" and not fits:
-            raise ParameterError(
-                f"sampler = 'grouped' does not serve {self.matroid.name} matroids; here: 'auto' or 'plain'"
-            )
-        if sampler == "grouped" and self.posterior != "beta":
-            raise ParameterError(
-                "sampler = 'grouped' needs posterior = 'beta'; for 'gaussian': 'auto' or 'plain'"
-            )
-        if sampler == "keyed" and self.boosted:
-            raise ParameterError("sampler = 'keyed' does not go with boosted = True: take 'auto' or 'plain'")
-        if sampler != "auto":
-            return sampler, "asked for"
-        if not fits or self.posterior != "beta":
-            return (
-                "plain",
-                "grouping serves the Beta posterior on uniform, partition, laminar, graphic and transversal matroids",
-            )
-        classes = self._n_classes()
-        if self.n_arms < max(FEW_ARMS, FEW_PER_CLASS * classes):
-            return (
-                "plain",
-                f"few arms: drawing each is faster below {FEW_ARMS} arms, and {FEW_PER_CLASS} a class",
-            )
-        return "grouped", "arms with the same posterior are drawn together"
-
-    def _n_classes(self) -> int:
-        if isinstance(self.matroid, Partition):
-            return int((self.matroid._capacity > 0).sum())
-        return len(self.matroid._capacity) if isinstance(self.matroid, Laminar) else 1
-
-    def _open_groups(self) -> Groups:
-        matroid = self.matroid
-        self._waiting: list[IntArray] = [np.zeros(matroid.rank, dtype=np.int64) for _ in range(2)]
-        self._meta: IntArray = np.zeros(3, dtype=np.int64)
-        self._rule, classes, self._capacity = make_rule(matroid)
-        self._points = new_points(self.n_arms, len(self._capacity))
-        return new_groups(self._arm, classes, len(self._capacity))
 
     def _make_own(self) -> Any:
         low, high = self.reward_range
@@ -241,7 +181,7 @@ class CTS(Randomness, CountingPolicy):
             *self._waiting,
             self._meta,
         )
-        return ROUNDS_OF[type(self._rule)](low, high - low, *parts)
+        return StagedRounds(low, high - low, *parts)
 
     def _call_arms(self, first: int, ids: IntArray) -> None:
         """Let the sampler ``"keyed"`` draw for arms with these names: `ids`, or from `first` on if that is empty."""
@@ -300,68 +240,6 @@ class CTS(Randomness, CountingPolicy):
 
     def _likely(self, arms: IntArray, scores: FloatArray) -> Ends:
         return posterior_ends(self, arms)
-
-    def _update(self, arms: IntArray, rewards: FloatArray) -> None:
-        if self._groups is not None and len(arms) > len(self._waiting[0]):
-            self._waiting = [np.zeros(2 * len(arms), dtype=np.int64) for _ in range(2)]
-            self._open()
-        super()._update(arms, rewards)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Count the outcomes that wait; the arrays of the groups grow where they must."""
-        if self._groups is None or self._meta[BEGIN] >= self._meta[END]:
-            return
-        meta = self._meta
-        while meta[BEGIN] < meta[END]:
-            if meta[JOIN]:
-                self._join(self._waiting[0][meta[BEGIN] : meta[BEGIN] + 1])
-                meta[BEGIN] += 1
-                meta[JOIN] = 0
-            else:
-                self._groups = with_room(self._groups, int(meta[END] - meta[BEGIN]))
-                self._open()
-                by_handle(move_waiting, type(self._own)).entry(self._aside.own_handle)
-
-    def _ask(self, rounds: int) -> int:
-        self._settle()
-        return rounds
-
-    def _played_until(self, t: int) -> None:
-        super()._played_until(t)
-        self._settle()
-
-    # -- arms that come and go ---------------------------------------------------------------------------
-
-    def _join(self, ids: IntArray) -> None:
-        """Put these absent, distinct arms into their groups; the arrays grow where they must."""
-        assert self._groups is not None
-        before = self._groups
-        self._groups = with_room(self._groups, len(ids))
-        at = int(join_all(self._groups, ids, 0))
-        while at >= 0:
-            self._groups = with_places(self._groups)
-            at = int(join_all(self._groups, ids, at))
-        if self._groups is not before:
-            self._open()
-
-    def _take_out(self, ids: IntArray) -> None:
-        if self._groups is None:
-            self._engine.delete(ids)
-        else:
-            leave_all(self._groups, ids)
-
-    def _put_back(self, ids: IntArray) -> None:
-        if self._groups is None:
-            self._engine.insert(ids)
-        else:
-            self._join(ids)
-
-    def _leave(self, ids: IntArray) -> None:
-        self._take_out(ids)
-
-    def _enter(self, ids: IntArray) -> None:
-        self._put_back(ids)
 
     def _reset(self, ids: IntArray) -> None:
         super()._reset(ids)
@@ -443,7 +321,7 @@ class CTS(Randomness, CountingPolicy):
         }
         if self._groups is not None:
             arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]
-            arrays += [*self._points, *self._rule]
+            arrays += [*self._points, *self._rule.tree, *self._rule.graph, *self._rule.match]
             about["groups"] = int(self._groups.meta[LIVE])
         about["bytes"] = sum(array.nbytes for array in arrays)
         if self._groups is None:

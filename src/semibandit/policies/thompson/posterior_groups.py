@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.policies.thompson.beta import log_beta
+from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
+    AHEAD,
     CLASS,
     COLD,
     FREE,
@@ -29,10 +30,12 @@ from semibandit.policies.thompson.posterior_layout import (
     NEXT,
     PLACE,
     PREV,
+    SEEN,
     SHORT,
     SIGMA,
     SIZE,
     START,
+    TOUCH,
     USED,
     WINS,
     X0,
@@ -41,13 +44,13 @@ from semibandit.policies.thompson.posterior_layout import (
     forget,
     release,
 )
-from semibandit.policies.thompson.posterior_tail import tail_bound
+from semibandit.policies.thompson.posterior_tail import tail_bound, touching
 
 # A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
 COLD_BELOW = 0.5
 
 
-@kernel
+@inline_kernel
 def unlink(g, k):
     """Take group k out of its list. O(1)."""
     before = g.info[k, PREV]
@@ -60,7 +63,7 @@ def unlink(g, k):
         g.info[after, PREV] = before
 
 
-@kernel
+@inline_kernel
 def link_first(g, k):
     """Put group k at the front of its list. O(1)."""
     c = 2 * g.info[k, CLASS] + g.info[k, COLD]
@@ -91,17 +94,18 @@ def sum_rates(g):
             if g.short[i] < 0.0:
                 # Four sums, which do not wait for each other.
                 one, two, three, four = 0.0, 0.0, 0.0, 0.0
-                for k in range(i << SHORT, (i + 1) << SHORT, 4):
-                    one += g.rate[k]
-                    two += g.rate[k + 1]
-                    three += g.rate[k + 2]
-                    four += g.rate[k + 3]
+                rate = g.rate[i << SHORT : (i + 1) << SHORT]
+                for k in range(0, 1 << SHORT, 4):
+                    one += rate[k]
+                    two += rate[k + 1]
+                    three += rate[k + 2]
+                    four += rate[k + 3]
                 g.short[i] = (one + two) + (three + four)
             total += g.short[i]
         g.long[block] = total
 
 
-@kernel
+@inline_kernel
 def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
     if g.info[k, COLD]:
@@ -111,12 +115,13 @@ def _set_rate(g, k):
 
 @inline_kernel
 def bound_at(g, k, x, log_x, log_y):
-    """`tail_bound` of an arm of group k. O(1)."""
+    """`tail_bound` of an arm of group k, and `touching`. O(1)."""
     wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-    return tail_bound(wins, losses, g.const[k, LOG_BETA], x, log_x, log_y)
+    touch, ahead = touching(wins, losses, x, log_y)
+    return tail_bound(wins, losses, g.const[k, LOG_BETA], log_x, log_y, touch, ahead), touch, ahead
 
 
-@kernel
+@inline_kernel
 def _classify(g, k):
     """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
 
@@ -126,10 +131,12 @@ def _classify(g, k):
     g.info[k, COLD] = 0
     g.const[k, SIGMA] = 0.0
     if g.level[c, X0] > 0.0:
-        bound = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
+        bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
             g.info[k, COLD] = 1
             g.const[k, SIGMA] = -math.log1p(-bound)
+            g.const[k, TOUCH] = touch
+            g.const[k, AHEAD] = ahead
 
 
 @kernel
@@ -156,7 +163,7 @@ def set_level(g, c, x0):
             k = after
 
 
-@kernel
+@inline_kernel
 def _open_group(g, slot, c, wins, losses, log):
     """A new, empty group with room for 2^log members, or -1 if there is no room. A free slot must exist. O(1)."""
     start = claim(g, log)
@@ -172,7 +179,7 @@ def _open_group(g, slot, c, wins, losses, log):
     return k
 
 
-@kernel
+@inline_kernel
 def _set_group(g, slot, k, c, wins, losses, start, log):
     """Write down the new, empty group k. O(1)."""
     g.meta[LIVE] += 1
@@ -183,12 +190,12 @@ def _set_group(g, slot, k, c, wins, losses, start, log):
     g.info[k, CLASS] = c
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
-    g.const[k, LOG_BETA] = log_beta(wins + 1.0, losses + 1.0)
+    g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
     _classify(g, k)
     link_first(g, k)
 
 
-@kernel
+@inline_kernel
 def leave(g, arm):
     """Take a present arm out of its group; the last member takes its place. O(1)."""
     k = g.arm[arm, GROUP]
@@ -215,7 +222,7 @@ def leave(g, arm):
         release(g, start + (1 << (log - 1)), log - 1)
 
 
-@kernel
+@inline_kernel
 def join(g, arm):
     """Put an absent arm into the group of its counts. False, with nothing changed, if there is no room.
 
@@ -272,6 +279,11 @@ def move_all(g, arms, won, begin):
 
     The arm it stops at is counted and out of its group: it needs a `join`, and the rest another call.
     """
+    # What is known of the arms is seldom in a cache: looked at in one go, it is waited for together.
+    seen = 0
+    for i in range(begin, arms.shape[0]):
+        seen |= g.arm[arms[i], GROUP]
+    g.meta[SEEN] = seen
     for i in range(begin, arms.shape[0]):
         arm = arms[i]
         present = g.arm[arm, GROUP] >= 0

@@ -9,18 +9,19 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
 GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, COLD = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_COLUMNS = 9
-LOG_BETA, SIGMA = 0, 1
+LOG_BETA, SIGMA, TOUCH, AHEAD = 0, 1, 2, 3
+N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 N_LEVEL = 8
-TOP, FREE, LIVE, USED = 0, 1, 2, 3
+TOP, FREE, LIVE, USED, SEEN = 0, 1, 2, 3, 4
 
 # Rates are summed over blocks of 2^6 and of 2^12.
 SHORT, LONG = 6, 12
@@ -55,7 +56,7 @@ class Groups(NamedTuple):
     long: Floats1
 
 
-@kernel
+@inline_kernel
 def _home(g, c, wins, losses):
     """Where the search for a group begins in the table. O(1)."""
     h = (np.uint64(c) + _C) * _A
@@ -64,7 +65,7 @@ def _home(g, c, wins, losses):
     return np.int64(h >> _32) & (g.table.shape[0] - 1)
 
 
-@kernel
+@inline_kernel
 def find(g, c, wins, losses):
     """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
     slot = _home(g, c, wins, losses)
@@ -77,7 +78,7 @@ def find(g, c, wins, losses):
         slot = (slot + 1) & (g.table.shape[0] - 1)
 
 
-@kernel
+@inline_kernel
 def forget(g, k):
     """Take group k out of the table; later ones of its run move up. Expected O(1)."""
     mask = g.table.shape[0] - 1
@@ -105,14 +106,14 @@ def rebuild_table(g):
             k = g.info[k, NEXT]
 
 
-@kernel
+@inline_kernel
 def release(g, start, log):
     """Give a block back. O(1)."""
     g.members[start] = g.blocks[log]
     g.blocks[log] = start
 
 
-@kernel
+@inline_kernel
 def claim(g, log):
     """A block of 2^log places, or -1 if the member array must grow first. O(log K)."""
     for have in range(log, N_LOGS):

@@ -24,6 +24,7 @@ from semibandit.policies.thompson.posterior_layout import (
     LONG,
     LOSSES,
     N_COLUMNS,
+    N_CONST,
     N_LEVEL,
     N_LOGS,
     NEED,
@@ -61,13 +62,13 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         arm=arm,
         classes=classes,
         info=np.zeros((n_groups, N_COLUMNS), dtype=np.int64),
-        const=np.zeros((n_groups, 2)),
+        const=np.zeros((n_groups, N_CONST)),
         table=np.full(_table_size(n_groups), -1, dtype=np.int64),
         members=np.zeros(room + 64, dtype=np.int64),
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
         head=np.full(2 * n_classes, -1, dtype=np.int64),
         population=np.zeros(n_classes, dtype=np.int64),
-        meta=np.array([0, -1, 0, 0], dtype=np.int64),
+        meta=np.array([0, -1, 0, 0, 0], dtype=np.int64),
         level=np.zeros((n_classes, N_LEVEL)),
         **_rates(n_groups),
     )
@@ -136,7 +137,7 @@ def with_room(groups: Groups, n: int) -> Groups:
     if need <= have:
         return groups
     want = max(2 * have, need)
-    info, const = np.zeros((want, N_COLUMNS), dtype=np.int64), np.zeros((want, 2))
+    info, const = np.zeros((want, N_COLUMNS), dtype=np.int64), np.zeros((want, N_CONST))
     info[:have], const[:have] = groups.info, groups.const
     rates = _rates(want)
     for name, array in rates.items():

@@ -1,51 +1,79 @@
 """The upper tail of a Beta posterior, by a bound that is tight far out and a draw that thins by what it is too large.
 
-For s successes and f failures the density is proportional to x^s (1 - x)^f, whose logarithm is concave. Beyond x it
-lies below the exponential that touches it at x: with slope -h, h = f / (1 - x) - s / x > 0 beyond the mode, the tail is
-at most density / h. A draw from that exponential, kept with the ratio of the two curves, is a draw from the tail. With
-s = 0 or f = 0 the tail has a closed form and nothing is thinned.
+For s successes and f failures the density over v = log(1 - x) is proportional to x^s (1 - x)^(f + 1), and its logarithm
+is concave in v. It lies below the exponential that touches it at any place z; beyond the mode that falls towards larger
+values, with slope q = f + 1 - s (1 - z) / z, and the tail beyond x <= z is at most
+density(z) ((1 - x) / (1 - z))^q / q.
+A draw from that exponential beyond x, kept with the ratio of the two curves, is a draw from the tail. z is chosen as is
+best for the normal law with the same slope and curvature at x (Robert 1995). With s = 0 the bound is the tail itself;
+with f = 0 there is a closed form. Logarithms are taken only where bounds on them do not decide.
 """
 
 from __future__ import annotations
 
 import math
 
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 
 
-@kernel
-def tail_bound(wins, losses, log_b, x, log_x, log_y):
-    """At least P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B. O(1)."""
+@inline_kernel
+def touching(wins, losses, x, log_y):
+    """Where the exponential that bounds the tail beyond x touches the density, and by how much log(1 - x) lies above
+    that of this place. Two zeros where there is no such bound: up to the mode, and without failures. O(1)."""
+    slope = losses + 1.0 - wins * (1.0 - x) / x
+    if losses == 0.0 or slope <= 0.0:
+        return 0.0, 0.0
+    ahead = 2.0 / (slope + math.sqrt(slope * slope + 4.0 * wins * (1.0 - x) / (x * x)))
+    return 1.0 - math.exp(log_y - ahead), ahead
+
+
+@inline_kernel
+def _slope(wins, losses, touch):
+    return losses + 1.0 - wins * (1.0 - touch) / touch
+
+
+@inline_kernel
+def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
+    """At least P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B, the rest as
+    `touching` says. O(1)."""
     if losses == 0.0:
         return -math.expm1((wins + 1.0) * log_x)
-    if wins == 0.0:
-        return math.exp((losses + 1.0) * log_y)
-    slope = losses / (1.0 - x) - wins / x
-    if slope <= 0.0:
+    if touch == 0.0:
         return 1.0
-    return min(1.0, math.exp(wins * log_x + losses * log_y - log_b) / slope)
+    slope = _slope(wins, losses, touch)
+    log_f = wins * math.log(touch) + (losses + 1.0) * (log_y - ahead) - log_b
+    return min(1.0, math.exp(log_f + slope * ahead) / slope)
 
 
-@kernel
-def tail_draw(rng, wins, losses, x, log_x, log_y):
+@inline_kernel
+def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
     """A value beyond x with probability P(Beta > x) / `tail_bound`, by the law given that it is beyond; else -1.
 
-    Only where the bound is below 1. Changes `rng`. O(1).
+    Only where the bound is below 1. Changes `rng`. O(1), for most values without a logarithm.
     """
     if losses == 0.0:
-        if wins == 0.0:
-            return x + (1.0 - x) * next_uniform(rng)
-        a = wins + 1.0
-        return math.exp(math.log1p(math.expm1(a * log_x) * next_uniform(rng)) / a)
-    if wins == 0.0:
-        return -math.expm1(log_y - next_exponential(rng) / (losses + 1.0))
+        if wins * (1.0 - x) > 1.0:
+            a = wins + 1.0
+            return math.exp(math.log1p(math.expm1(a * log_x) * next_uniform(rng)) / a)
+        while True:
+            # The density rises to the right end: y^wins of what it is there, and no less than the line.
+            y = x + (1.0 - x) * next_uniform(rng)
+            if wins == 0.0:
+                return y
+            u = next_uniform(rng)
+            if u < 1.0 - wins * (1.0 - y) or u < math.exp(wins * math.log(y)):
+                return y
+    step = next_exponential(rng) / _slope(wins, losses, touch)
+    rest = math.exp(log_y - step)
+    y = 1.0 - rest
+    # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.
     e = next_exponential(rng)
-    y = x + e / (losses / (1.0 - x) - wins / x)
-    if y >= 1.0:
-        return -1.0
-    ratio = wins * (math.log(y) - log_x) + losses * (math.log1p(-y) - log_y) + e
-    return y if -next_exponential(rng) < ratio else -1.0
+    far = ahead - step
+    low = min(y, touch)
+    if 2.0 * e * low * low > wins * (1.0 - low) * far * far:
+        return y
+    return y if e > wins * (math.log(touch / y) - (1.0 - touch) / touch * far) else -1.0
 
 
 @kernel

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.policies.thompson.posterior_groups import bound_at, set_level
 from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, NEXT, SECOND, SIZE, WASTE, X0
 
-_MEMORY, _SHRINK, _MOST_BOOST = 1.0 / 32.0, 0.99, 64.0
-# The second stage is to have so many times the samples of the first.
-_NEXT_STAGE = 5.0
+_MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.998, 1.2, 64.0
+# The second stage is to have so many times the samples of the first, or up to so many times more.
+_NEXT_STAGE, _NEXT_CLOSE = 3.0, 3.0
 # A setting costs about this many looks at every group.
-_LOOKS = 8.0
-_CLOSE, _MOST_STEPS = 1.15, 40
+_LOOKS = 4.0
+_CLOSE, _MOST_STEPS = 1.25, 40
 
 
 @kernel
@@ -31,42 +31,59 @@ def _expected(g, c, x):
     for heat in range(2):
         k = g.head[2 * c + heat]
         while k >= 0:
-            total += g.info[k, SIZE] * bound_at(g, k, x, log_x, log_y)
+            bound, _, _ = bound_at(g, k, x, log_x, log_y)
+            total += g.info[k, SIZE] * bound
             groups += 1
             k = g.info[k, NEXT]
     return total, groups
 
 
-@kernel
-def find_level(g, c, want, below):
-    """The x < `below` beyond which about `want` samples of class c are expected; 0 if that is all of them, or most.
+@inline_kernel
+def _logit(x):
+    return math.log(x / (1.0 - x))
 
-    O(groups) a step, a handful of steps.
+
+@inline_kernel
+def _expit(at):
+    return 1.0 / (1.0 + math.exp(-at))
+
+
+@kernel
+def find_level(g, c, want, below, guess, close):
+    """The x < `below` beyond which `want` samples of class c are expected, or up to `close` times as many; 0 if that is
+    all of them, or most. Counts the groups unless it is 0.
+
+    The logarithm of what is expected is nearly a straight line over the logit of x, so the next look is where the line
+    through two others meets what is wanted. `guess`: where to look first, or 0. O(groups) a look, a handful of looks.
     """
     if 2.0 * want >= g.population[c]:
         return 0.0
-    high = math.log(below / (1.0 - below))
-    low = high
-    step = 0.5
-    while True:
-        low -= step
-        step *= 2.0
-        if low < -30.0:
-            return 0.0
-        total, _ = _expected(g, c, 1.0 / (1.0 + math.exp(-low)))
+    high = top = _logit(below)
+    more, less, low = 0.0, -1.0, -math.inf
+    at = top - 0.5 if guess <= 0.0 else min(_logit(guess), top - 0.125)
+    step, aim = 0.5, math.sqrt(close)
+    for i in range(_MOST_STEPS):
+        total, g.level[c, GROUPS] = _expected(g, c, _expit(at))
         if total >= want:
-            break
-        high = low
-    for _ in range(_MOST_STEPS):
-        if total <= _CLOSE * want:
-            break
-        middle = 0.5 * (low + high)
-        there, _ = _expected(g, c, 1.0 / (1.0 + math.exp(-middle)))
-        if there >= want:
-            low, total = middle, there
+            low, more = at, total
+            if total <= close * want:
+                break
         else:
-            high = middle
-    return 1.0 / (1.0 + math.exp(-low))
+            high, less = at, total
+        if more == 0.0:
+            at -= step
+            step *= 2.0
+            if at < -30.0:
+                return 0.0
+        elif less < 0.0:
+            at = min(at + step, 0.5 * (at + top))
+            step *= 2.0
+        else:
+            part = 0.5
+            if less > 0.0 and i % 4 != 3:
+                part = math.log(more / (aim * want)) / math.log(more / less)
+            at = low + (high - low) * min(max(part, 0.05), 0.95)
+    return _expit(low)
 
 
 @kernel
@@ -80,11 +97,18 @@ def wanted(g, c):
 def reset_level(g, c):
     """Find the level of class c, and that of a second stage, anew. O(groups), a handful of times."""
     want = wanted(g, c)
-    x = find_level(g, c, want, 1.0 - 2.0**-40)
-    second = find_level(g, c, _NEXT_STAGE * want, x) if x > 0.0 else 0.0
-    _, groups = _expected(g, c, 0.5)
+    old, second = g.level[c, X0], g.level[c, SECOND]
+    x = find_level(g, c, want, 1.0 - 2.0**-40, old, _CLOSE)
+    if x > 0.0:
+        guess = 0.0
+        if 0.0 < second < old < 1.0:
+            # As far below as it was.
+            guess = _expit(_logit(x) - _logit(old) + _logit(second))
+        second = find_level(g, c, _NEXT_STAGE * want, x, guess, _NEXT_CLOSE)
+    else:
+        second = 0.0
+        _, g.level[c, GROUPS] = _expected(g, c, 0.5)
     g.level[c, SECOND] = second
-    g.level[c, GROUPS] = groups
     g.level[c, WASTE] = 0.0
     set_level(g, c, x)
 
@@ -98,18 +122,22 @@ def open_level(g, c, need):
 
 
 @kernel
-def adapt_level(g, c, beyond, need, below):
-    """Learn from a round in which `beyond` samples of class c lay beyond its level, `need` would have been enough, and
-    `below` were looked at in later stages (0 if there were none). Amortised O(beyond + below)."""
+def adapt_level(g, c, tried, beyond, need, below):
+    """Learn from a round in which it took `tried` draws to find the `beyond` samples of class c beyond its level, of
+    which `need` would have been enough, and `below` were looked at in later stages (0 if there were none).
+
+    Amortised O(tried + below).
+    """
     level = g.level[c]
     level[NEED] += _MEMORY * (need - level[NEED])
     if 2 * below > beyond:
-        # So that a second stage, by what it costs, is about as dear as the samples that would have spared it.
-        level[BOOST] = min(_MOST_BOOST, level[BOOST] * min(4.0, 1.0 + 0.02 * below / (beyond + 1.0)))
+        # So that a second stage, by what it costs, is about as dear as the samples that would have spared it. In small
+        # steps: the level stays where it is until there is waste enough, and steps pile up until then.
+        level[BOOST] = min(_MOST_BOOST, level[BOOST] * min(_STEP, 1.0 + 0.02 * below / (beyond + 1.0)))
     else:
         # Where few are needed, now and then a second stage is cheaper than always some more in the first.
         level[BOOST] = max(1.0 - 0.5 / (1.0 + level[NEED]), _SHRINK * level[BOOST])
-    waste = float(below) + max(0.0, beyond - 2.0 * need - 3.0)
+    waste = float(below) + max(0.0, tried - 1.25 * wanted(g, c) - 3.0)
     if waste > 0.0:
         level[WASTE] += waste
         if level[WASTE] > _LOOKS * (level[GROUPS] + 4.0) and (level[X0] > 0.0 or beyond > 4.0 * need + 16.0):

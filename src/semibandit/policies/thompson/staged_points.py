@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from semibandit.compiled.handle import Floats1, Ints1, Ints2
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 from semibandit.policies.thompson.posterior_groups import COLD_BELOW, bound_at, sum_rates
 from semibandit.policies.thompson.posterior_layout import (
+    AHEAD,
     CLASS,
     G_LOSSES,
     G_WINS,
@@ -32,18 +33,19 @@ from semibandit.policies.thompson.posterior_layout import (
     SIGMA,
     SIZE,
     START,
+    TOUCH,
     USED,
     WINS,
     X0,
 )
 from semibandit.policies.thompson.posterior_tail import draw_below, tail_draw
 
-# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it.
-BEYOND, PICKED, BELOW = 0, 1, 2
-# Of `meta`: this round, this stage, samples of the first stage, and entries of the heap behind them.
-ROUND, STAGE, FIRST, LATE = 0, 1, 2, 3
-# Of `mark`: the last round in which the sample of an arm was known, the last stage in which it was a candidate.
-DRAWN_IN, TRIED_IN = 0, 1
+# Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it, and
+# draws that it took to find those beyond.
+BEYOND, PICKED, BELOW, TRIED = 0, 1, 2, 3
+# Of `meta`: this round, whether the samples of the first stage left their marks, how many there are, and entries of the
+# heap behind them.
+ROUND, MARKED, FIRST, LATE = 0, 1, 2, 3
 # An entry names the arm in its low bits, the class above them.
 CLASS_BITS, ARM_BITS = 32, (1 << 32) - 1
 
@@ -52,7 +54,8 @@ class Points(NamedTuple):
     """Samples that are known: ``value[i]`` of ``arm[i]``. The first `FIRST` are sorted, the next `LATE` are a heap.
 
     An entry of the heap whose arm is -1 - c says that class c is known down to that value only. `order`: classes by
-    level, highest first. `spare` and `count` are scratch for sorting.
+    level, highest first. `mark`: the last round in which an arm was marked as known; those of the first stage are when
+    there is a second. `spare` and `count` are scratch for sorting.
     """
 
     value: Floats1
@@ -60,7 +63,7 @@ class Points(NamedTuple):
     spare_value: Floats1
     spare_arm: Ints1
     count: Ints1
-    mark: Ints2
+    mark: Ints1
     tally: Ints2
     order: Ints1
     meta: Ints1
@@ -68,15 +71,15 @@ class Points(NamedTuple):
 
 def new_points(n_arms: int, n_classes: int) -> Points:
     """Nothing known. O(K)."""
-    n = n_arms + n_classes + 1
+    n = max(n_arms + n_classes + 1, _CHUNK + 1)
     return Points(
         value=np.zeros(n),
         arm=np.zeros(n, dtype=np.int64),
         spare_value=np.zeros(n),
         spare_arm=np.zeros(n, dtype=np.int64),
         count=np.zeros(max(257, n + 2), dtype=np.int64),
-        mark=np.zeros((n_arms, 2), dtype=np.int64),
-        tally=np.zeros((n_classes, 3), dtype=np.int64),
+        mark=np.zeros(n_arms, dtype=np.int64),
+        tally=np.zeros((n_classes, 4), dtype=np.int64),
         order=np.arange(n_classes, dtype=np.int64),
         meta=np.zeros(4, dtype=np.int64),
     )
@@ -85,7 +88,7 @@ def new_points(n_arms: int, n_classes: int) -> Points:
 # -- the heap of what came late ------------------------------------------------------------------------------------
 
 
-@kernel
+@inline_kernel
 def push_late(points, value, arm):
     """Add an entry. O(log entries)."""
     first = points.meta[FIRST]
@@ -102,7 +105,7 @@ def push_late(points, value, arm):
     points.arm[first + at] = arm
 
 
-@kernel
+@inline_kernel
 def drop_late(points):
     """Take the entry of largest value away. O(log entries)."""
     first = points.meta[FIRST]
@@ -129,93 +132,17 @@ def drop_late(points):
 # -- stages --------------------------------------------------------------------------------------------------------
 
 
-# Of so few candidates of a group it is looked up which members they were; more leave marks.
-_FEW = 16
+# So many groups with candidates are looked up in one go.
+_CHUNK = 64
 
 
-@kernel
-def _untried(g, points, rng, k, tried):
-    """A random member of group k that was no candidate in this stage, of which there were `tried`. Expected O(1) while
-    half are left. A mark is seldom in a cache, so the first few places are kept in `count`."""
-    size = g.info[k, SIZE]
-    start = g.info[k, START]
-    place = points.count
-    if tried == _FEW:
-        for i in range(_FEW):
-            points.mark[g.members[start + place[i]], TRIED_IN] = points.meta[STAGE]
-    while True:
-        at = int(next_uniform(rng) * size)
-        if tried < _FEW:
-            i = 0
-            while i < tried and place[i] != at:
-                i += 1
-            if i == tried:
-                place[tried] = at
-                return g.members[start + at]
-        else:
-            arm = g.members[start + at]
-            if points.mark[arm, TRIED_IN] != points.meta[STAGE]:
-                points.mark[arm, TRIED_IN] = points.meta[STAGE]
-                return arm
-
-
-@kernel
-def _candidates(g, points, rng, k, c, at, n):
-    """The samples of cold group k beyond its level, into `points` from place n on; `at`: exponent of the first
-    candidate. Returns the next place. Expected O(candidates)."""
-    size = g.info[k, SIZE]
-    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-    x, log_x, log_y, sigma = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0], g.const[k, SIGMA]
-    tried = 0
-    while at < sigma:
-        y = tail_draw(rng, wins, losses, x, log_x, log_y)
-        arm = _untried(g, points, rng, k, tried)
-        if y >= 0.0:
-            points.value[n] = y
-            points.arm[n] = c << CLASS_BITS | arm
-            points.mark[arm, DRAWN_IN] = points.meta[ROUND]
-            points.tally[c, BEYOND] += 1
-            n += 1
-        tried += 1
-        if tried == size:
-            break
-        at += next_exponential(rng) / (size - tried)
-    return n
-
-
-@kernel
-def draw_points(g, points, rng):
-    """Begin a round: all samples beyond the levels, unsorted. Expected O(classes + hot arms + candidates), and a step
-    for 4,096 groups."""
-    points.meta[ROUND] += 1
-    points.meta[STAGE] += 1
-    points.meta[LATE] = 0
-    now = points.meta[ROUND]
-    n = 0
-    for c in range(g.population.shape[0]):
-        points.tally[c, BEYOND] = 0
-        points.tally[c, PICKED] = 0
-        points.tally[c, BELOW] = 0
-        k = g.head[2 * c]
-        x = g.level[c, X0]
-        before = n
-        while k >= 0:
-            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-            start = g.info[k, START]
-            for i in range(start, start + g.info[k, SIZE]):
-                y = next_beta(rng, wins + 1.0, losses + 1.0)
-                if y > x or x == 0.0:
-                    points.value[n] = y
-                    points.arm[n] = c << CLASS_BITS | g.members[i]
-                    points.mark[g.members[i], DRAWN_IN] = now
-                    n += 1
-            k = g.info[k, NEXT]
-        points.tally[c, BEYOND] = n - before
-    sum_rates(g)
-    k = 0
+@inline_kernel
+def _next_groups(g, points, rng, k, left):
+    """The next groups from k on that the process has a point in, which is where it stands from the beginning of each:
+    into `count` and `spare_value`. Returns how many, the group to go on from, and how far ahead the process is."""
     used = g.meta[USED]
-    left = next_exponential(rng)
-    while k < used:
+    m = 0
+    while k < used and m < _CHUNK:
         if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
             left -= g.long[k >> LONG]
             k += 1 << LONG
@@ -226,24 +153,114 @@ def draw_points(g, points, rng):
             left -= g.rate[k]
             k += 1
         else:
-            n = _candidates(g, points, rng, k, g.info[k, CLASS], left / g.info[k, SIZE], n)
-            left = next_exponential(rng)
+            points.count[m] = k
+            points.spare_value[m] = left
+            m += 1
             k += 1
-    points.meta[FIRST] = n
+            left = next_exponential(rng)
+    return m, k, left
+
+
+@inline_kernel
+def _candidates(g, points, rng, k, at, n):
+    """The samples of cold group k beyond its level, into `points` from place n on; `at`: the process's first point.
+    Returns the next place. Expected O(candidates).
+
+    An entry names a place among the members, not yet the arm.
+    """
+    c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
+    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
+    sigma, touch, ahead, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
+    before, tried, i = n, 0, -1
+    while at < rate:
+        # Whatever rounding does, no arm twice.
+        i = min(max(i + 1, int(at / sigma)), size - 1)
+        tried += 1
+        y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
+        if y >= 0.0:
+            points.value[n] = y
+            points.arm[n] = c << CLASS_BITS | (start + i)
+            n += 1
+        if i == size - 1:
+            break
+        at = (i + 1) * sigma + next_exponential(rng)
+    points.tally[c, TRIED] += tried
+    points.tally[c, BEYOND] += n - before
+    return n
 
 
 @kernel
+def draw_points(g, points, rng):
+    """Begin a round: all samples beyond the levels, unsorted. Expected O(classes + hot arms + candidates), and a step
+    for 4,096 groups."""
+    points.meta[ROUND] += 1
+    points.meta[MARKED] = 0
+    points.meta[LATE] = 0
+    n = 0
+    for c in range(g.population.shape[0]):
+        points.tally[c, PICKED] = 0
+        points.tally[c, BELOW] = 0
+        k = g.head[2 * c]
+        x = g.level[c, X0]
+        before, tried = n, 0
+        while k >= 0:
+            tried += g.info[k, SIZE]
+            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+            start = g.info[k, START]
+            for i in range(start, start + g.info[k, SIZE]):
+                y = next_beta(rng, wins + 1.0, losses + 1.0)
+                if y > x or x == 0.0:
+                    points.value[n] = y
+                    points.arm[n] = c << CLASS_BITS | i
+                    n += 1
+            k = g.info[k, NEXT]
+        points.tally[c, BEYOND] = n - before
+        points.tally[c, TRIED] = tried
+    sum_rates(g)
+    k = 0
+    left = next_exponential(rng)
+    while k < g.meta[USED]:
+        m, k, left = _next_groups(g, points, rng, k, left)
+        # Many groups are seldom in a cache: looked at in one go, they are waited for together.
+        seen = 0.0
+        for i in range(m):
+            seen += (
+                g.const[points.count[i], SIGMA]
+                + g.info[points.count[i], SIZE]
+                + g.info[points.count[i], G_LOSSES]
+            )
+        points.spare_value[_CHUNK] = seen
+        for i in range(m):
+            n = _candidates(g, points, rng, points.count[i], points.spare_value[i], n)
+    # Members are seldom in a cache: looked up in one go, they are waited for together.
+    for i in range(n):
+        at = points.arm[i]
+        points.arm[i] = at >> CLASS_BITS << CLASS_BITS | g.members[at & ARM_BITS]
+    points.meta[FIRST] = n
+
+
+@inline_kernel
+def mark_points(points, arm, begin, end):
+    """Mark the arms of the samples begin .. end - 1 as known, unless that was done. O(end - begin)."""
+    if points.meta[MARKED] == 0:
+        points.meta[MARKED] = 1
+        for i in range(begin, end):
+            points.mark[arm[i] & ARM_BITS] = points.meta[ROUND]
+
+
+@inline_kernel
 def _draw_unknown(g, points, rng, k, c, above, x):
     """The samples beyond x of all unknown arms of group k, which are at most `above`, to the heap. O(size)."""
     wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
     start = g.info[k, START]
     for i in range(start, start + g.info[k, SIZE]):
         arm = g.members[i]
-        if points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
+        if points.mark[arm] != points.meta[ROUND]:
             points.tally[c, BELOW] += 1
             y = draw_below(rng, wins, losses, above)
             if y > x or x == 0.0:
-                points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+                points.mark[arm] = points.meta[ROUND]
                 push_late(points, y, c << CLASS_BITS | arm)
 
 
@@ -253,40 +270,36 @@ def draw_stage(g, points, rng, c, above, x):
 
     O(groups of the class + candidates).
     """
-    points.meta[STAGE] += 1
     log_x = math.log(x) if x > 0.0 else 0.0
     log_y = math.log1p(-x)
+    left = next_exponential(rng)
     for heat in range(2):
         k = g.head[2 * c + heat]
         while k >= 0:
             points.tally[c, BELOW] += 1
-            bound = bound_at(g, k, x, log_x, log_y) if x > 0.0 else 1.0
+            bound, touch, ahead = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0, 0.0)
             if bound >= COLD_BELOW:
                 _draw_unknown(g, points, rng, k, c, above, x)
                 k = g.info[k, NEXT]
                 continue
             wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-            sigma = -math.log1p(-bound)
-            size = g.info[k, SIZE]
-            tried = 0
-            at = next_exponential(rng) / size
-            while at < sigma:
+            sigma, size, i = -math.log1p(-bound), g.info[k, SIZE], -1
+            while left < size * sigma:
                 points.tally[c, BELOW] += 1
-                arm = _untried(g, points, rng, k, tried)
-                if points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
-                    y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                i = min(max(i + 1, int(left / sigma)), size - 1)
+                arm = g.members[g.info[k, START] + i]
+                if points.mark[arm] != points.meta[ROUND]:
+                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
                     while y > above:
                         # Not what is known of the arm: it is drawn once more.
                         y = -1.0
                         if next_uniform(rng) < bound:
-                            y = tail_draw(rng, wins, losses, x, log_x, log_y)
+                            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
                     if y >= 0.0:
-                        points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+                        points.mark[arm] = points.meta[ROUND]
                         push_late(points, y, c << CLASS_BITS | arm)
-                tried += 1
-                if tried == size:
-                    break
-                at += next_exponential(rng) / (size - tried)
+                left = (i + 1) * sigma + next_exponential(rng)
+            left = max(0.0, left - size * sigma)
             k = g.info[k, NEXT]
     if x > 0.0:
         push_late(points, x, -1 - c)
@@ -300,8 +313,8 @@ def draw_listed(g, points, rng, c, above, n):
     """
     for i in range(n):
         arm = points.spare_arm[i]
-        if g.arm[arm, GROUP] >= 0 and points.mark[arm, DRAWN_IN] != points.meta[ROUND]:
+        if g.arm[arm, GROUP] >= 0 and points.mark[arm] != points.meta[ROUND]:
             points.tally[c, BELOW] += 1
-            points.mark[arm, DRAWN_IN] = points.meta[ROUND]
+            points.mark[arm] = points.meta[ROUND]
             y = draw_below(rng, float(g.arm[arm, WINS]), float(g.arm[arm, LOSSES]), above)
             push_late(points, y, c << CLASS_BITS | arm)

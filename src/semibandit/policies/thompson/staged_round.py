@@ -7,6 +7,7 @@ open can be listed, these alone are drawn. Arms of closed classes, and arms that
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from semibandit.compiled.handle import Ints1, Number, Whole, Words1
@@ -28,17 +29,18 @@ from semibandit.policies.thompson.staged_points import (
     CLASS_BITS,
     FIRST,
     LATE,
+    MARKED,
     PICKED,
+    TRIED,
     Points,
     draw_listed,
     draw_points,
     draw_stage,
     drop_late,
+    mark_points,
 )
 from semibandit.policies.thompson.staged_rules import (
-    GraphRule,
-    MatchRule,
-    TreeRule,
+    Rule,
     rule_clear,
     rule_list,
     rule_open,
@@ -48,12 +50,16 @@ from semibandit.policies.thompson.staged_rules import (
 
 @kernel
 def _sort_classes(g, points):
-    """Classes by level, highest first; insertion, as few levels change from round to round. O(classes) for most."""
+    """Classes by level, highest first, then by number; insertion, as few levels change from round to round. O(classes)
+    for most."""
     order = points.order
     for i in range(1, order.shape[0]):
         c = order[i]
+        x = g.level[c, X0]
         j = i
-        while j > 0 and g.level[order[j - 1], X0] < g.level[c, X0]:
+        while j > 0 and (
+            g.level[order[j - 1], X0] < x or (g.level[order[j - 1], X0] == x and order[j - 1] > c)
+        ):
             order[j] = order[j - 1]
             j -= 1
         order[j] = c
@@ -72,19 +78,20 @@ def _go_on(g, points, rng, rule, c, above):
         return
     x = g.level[c, SECOND]
     if x >= above:
-        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above)
+        x = find_level(g, c, 25.0 * want + 4.0 * points.tally[c, BELOW], above, 0.0, 2.0)
     draw_stage(g, points, rng, c, above, x)
 
 
 @inline_kernel
-def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked, most):
-    """Greedy over the sorted samples i .. end - 1 of the classes ``order[j:stop]``, until `most` arms are picked.
+def _play_part(g, points, rng, rule, value, entry, begin, end, j, stop, out, picked, most):
+    """Greedy over the sorted samples begin .. end - 1 of the classes ``order[j:stop]``, until `most` arms are picked.
 
     Returns how many are, and the place after the last of these samples that was.
     """
     first = points.meta[FIRST]
     points.meta[LATE] = 0
-    last = i
+    points.meta[MARKED] = 0
+    i = last = begin
     while picked < most:
         # What comes next: a sample of the first stage, a level of the first stage, or something of later stages.
         x = value[i] if i < end else -1.0
@@ -94,6 +101,7 @@ def _play_part(g, points, rng, rule, value, entry, i, end, j, stop, out, picked,
             c = points.order[j]
             j += 1
             if g.population[c] > 0 and rule_open(rule, c):
+                mark_points(points, entry, begin, end)
                 _go_on(g, points, rng, rule, c, level)
             continue
         if late > x:
@@ -133,60 +141,76 @@ def _by_class(points):
 
 
 @inline_kernel
+def _play_apart(g, points, rng, rule, most, out):
+    """Class by class, where an arm of one class never stands in the way of another class."""
+    classes = g.population.shape[0]
+    value, entry, spare_value, spare_arm = points.value, points.arm, points.spare_value, points.spare_arm
+    if classes > 1:
+        _by_class(points)
+        value, entry, spare_value, spare_arm = spare_value, spare_arm, value, entry
+    picked = 0
+    begin = 0
+    for c in range(classes):
+        n = points.tally[c, BEYOND]
+        end = begin + n
+        need = most[c]
+        if need == 1 and n > 0:
+            best = begin
+            for i in range(begin + 1, end):
+                if value[i] > value[best] or (value[i] == value[best] and entry[i] < entry[best]):
+                    best = i
+            out[picked] = entry[best] & ARM_BITS
+            picked += 1
+            points.tally[c, PICKED] = 1
+        elif need > 0:
+            merge_sort(value[begin:end], entry[begin:end], n, spare_value, spare_arm)
+            if n >= need:
+                for i in range(begin, begin + need):
+                    out[picked] = entry[i] & ARM_BITS
+                    picked += 1
+                points.tally[c, PICKED] = need
+            else:
+                picked, _ = _play_part(
+                    g, points, rng, rule, value, entry, begin, end, c, c + 1, out, picked, picked + need
+                )
+        begin = end
+    return picked
+
+
+@inline_kernel
 def play_stages(g, points, rng, rule, most, apart, out):
     """The best base of one posterior sample, into `out`, unsorted; how many arms. `apart`: whether an arm of one class
     never stands in the way of another class."""
     classes = g.population.shape[0]
     for c in range(classes):
         if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
-            open_level(g, c, float(most[c]))
+            need = float(most[c])
+            # Where arms are refused one by one, about as many as connect a random graph.
+            open_level(g, c, need if apart or classes > 1 else need * max(1.0, 0.5 * math.log(need + 1.0)))
     draw_points(g, points, rng)
     rule_clear(rule)
     first = points.meta[FIRST]
-    picked = 0
     if apart:
-        _by_class(points)
-        begin = 0
-        for c in range(classes):
-            end = begin + points.tally[c, BEYOND]
-            n = end - begin
-            merge_sort(
-                points.spare_value[begin:end], points.spare_arm[begin:end], n, points.value, points.arm
-            )
-            picked, _ = _play_part(
-                g,
-                points,
-                rng,
-                rule,
-                points.spare_value,
-                points.spare_arm,
-                begin,
-                end,
-                c,
-                c + 1,
-                out,
-                picked,
-                picked + most[c],
-            )
-            begin = end
+        picked = _play_apart(g, points, rng, rule, most, out)
+        last = 0
     else:
         sort_keys(points.value, points.arm, first, points.spare_value, points.spare_arm, points.count)
         _sort_classes(g, points)
         value, entry, full = points.value, points.arm, out.shape[0]
-        picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, picked, full)
+        picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, 0, full)
     if classes == 1 and not apart:
         # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
         beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
         need = float(last) if below == 0 else (0.9 * beyond if 4 * below < beyond else float(beyond))
-        adapt_level(g, 0, float(beyond), need, below)
+        adapt_level(g, 0, float(points.tally[0, TRIED]), float(beyond), need, below)
     else:
         for c in range(classes):
-            t = points.tally
-            adapt_level(g, c, float(t[c, BEYOND]), float(t[c, PICKED]), t[c, BELOW])
+            t = points.tally[c]
+            adapt_level(g, c, float(t[TRIED]), float(t[BEYOND]), float(t[PICKED]), t[BELOW])
     return picked
 
 
-class TreeRounds(NamedTuple):
+class StagedRounds(NamedTuple):
     """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family.
     The rest as in `rounds.PlainRounds` and `rounds.move_waiting`."""
 
@@ -194,39 +218,7 @@ class TreeRounds(NamedTuple):
     span: Number
     groups: Groups
     points: Points
-    rule: TreeRule
-    most: Ints1
-    apart: Whole
-    rng: Words1
-    waiting: Ints1
-    won: Ints1
-    meta: Ints1
-
-
-class GraphRounds(NamedTuple):
-    """As `TreeRounds`."""
-
-    low: Number
-    span: Number
-    groups: Groups
-    points: Points
-    rule: GraphRule
-    most: Ints1
-    apart: Whole
-    rng: Words1
-    waiting: Ints1
-    won: Ints1
-    meta: Ints1
-
-
-class MatchRounds(NamedTuple):
-    """As `TreeRounds`."""
-
-    low: Number
-    span: Number
-    groups: Groups
-    points: Points
-    rule: MatchRule
+    rule: Rule
     most: Ints1
     apart: Whole
     rng: Words1
@@ -246,6 +238,4 @@ def _staged_select(own, engine, t, out):
     return n
 
 
-ROUNDS_OF = {TreeRule: TreeRounds, GraphRule: GraphRounds, MatchRule: MatchRounds}
-for _rounds in ROUNDS_OF.values():
-    implement_rounds(_rounds, select=_staged_select, learn=grouped_learn, touches="nothing")
+implement_rounds(StagedRounds, select=_staged_select, learn=grouped_learn, touches="nothing")

@@ -12,37 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.compiled.generic import generic, implement
-from semibandit.compiled.handle import Ints1
-from semibandit.compiled.jit import kernel
+from semibandit.compiled.handle import Ints1, Ints2, Whole
+from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
-from semibandit.matroids.greedy import find_root
-
-
-@generic
-def rule_clear(rule: Any) -> None:
-    """Nothing is picked."""
-
-
-@generic
-def rule_pick(rule: Any, arm: int, c: int) -> bool:
-    """Whether greedy picks this arm of class c, which no heavier arm follows; it is picked then."""
-    raise NotImplementedError("called by kernels only")
-
-
-@generic
-def rule_open(rule: Any, c: int) -> bool:
-    """Whether an arm of class c may still be picked."""
-    raise NotImplementedError("called by kernels only")
-
-
-@generic
-def rule_list(rule: Any, out: Any, most: int) -> int:
-    """Write the arms that may still be picked (perhaps others, perhaps twice) into `out` if that takes looking at no
-    more than `most`; how many, or -1."""
-    raise NotImplementedError("called by kernels only")
-
 
 # -- families ------------------------------------------------------------------------------------------------------
 
@@ -61,7 +34,7 @@ def _tree_clear(rule):
         rule.left[f] = rule.capacity[f]
 
 
-@kernel
+@inline_kernel
 def _tree_open(rule, c):
     """O(depth)."""
     f = c
@@ -72,8 +45,8 @@ def _tree_open(rule, c):
     return True
 
 
-@kernel
-def _tree_pick(rule, arm, c):
+@inline_kernel
+def _tree_pick(rule, c):
     """O(depth)."""
     if not _tree_open(rule, c):
         return False
@@ -84,71 +57,71 @@ def _tree_pick(rule, arm, c):
     return True
 
 
-@kernel
-def _tree_list(rule, out, most):
-    return -1
-
-
 # -- graphs --------------------------------------------------------------------------------------------------------
 
 
 class GraphRule(NamedTuple):
-    """Union-find: `link` leads to the parent, at a root it is minus the size. Edges at vertex v: at[first[v]:...]."""
+    """`label` names the component of each vertex by one of its vertices, where `size` counts them; `ring` leads around
+    a component. `ends`: the two vertices of an edge. Edges at vertex v: at[first[v]:...]."""
 
-    tail: Ints1
-    head: Ints1
+    ends: Ints2
     first: Ints1
     at: Ints1
-    link: Ints1
+    label: Ints1
+    size: Ints1
+    ring: Ints1
 
 
 @kernel
 def _graph_clear(rule):
-    rule.link[:] = -1
+    for v in range(rule.label.shape[0]):
+        rule.label[v] = v
+        rule.size[v] = 1
+        rule.ring[v] = v
 
 
-@kernel
-def _graph_pick(rule, arm, c):
-    """O(log V)."""
-    link = rule.link
-    a = find_root(link, rule.tail[arm])
-    b = find_root(link, rule.head[arm])
+@inline_kernel
+def _graph_pick(rule, arm):
+    """O(1) where the edge is refused, else O(smaller component): most edges are, and vertices are named anew O(log V)
+    times each."""
+    label, size, ring = rule.label, rule.size, rule.ring
+    a, b = label[rule.ends[arm, 0]], label[rule.ends[arm, 1]]
     if a == b:
         return False
-    if link[a] > link[b]:
+    if size[a] < size[b]:
         a, b = b, a
-    link[a] += link[b]
-    link[b] = a
-    return True
-
-
-@kernel
-def _one_open(rule, c):
+    size[a] += size[b]
+    v = b
+    while True:
+        label[v] = a
+        if ring[v] == b:
+            break
+        v = ring[v]
+    ring[v] = ring[a]
+    ring[a] = b
     return True
 
 
 @kernel
 def _graph_list(rule, out, most):
     """The edges that leave the components other than the largest. O(V + edges looked at)."""
-    link = rule.link
-    largest = find_root(link, 0)
-    for v in range(link.shape[0]):
-        # At a root, minus the size.
-        if link[v] < link[largest]:
-            largest = v
+    label, first = rule.label, rule.first
+    largest = label[0]
+    for v in range(label.shape[0]):
+        if rule.size[label[v]] > rule.size[largest]:
+            largest = label[v]
     looks = 0
-    for v in range(link.shape[0]):
-        if find_root(link, v) != largest:
-            looks += rule.first[v + 1] - rule.first[v]
+    for v in range(label.shape[0]):
+        if label[v] != largest:
+            looks += first[v + 1] - first[v]
     if looks > most:
         return -1
     n = 0
-    for v in range(link.shape[0]):
-        root = find_root(link, v)
-        if root != largest:
-            for i in range(rule.first[v], rule.first[v + 1]):
+    for v in range(label.shape[0]):
+        if label[v] != largest:
+            for i in range(first[v], first[v + 1]):
                 arm = rule.at[i]
-                if find_root(link, rule.tail[arm]) != find_root(link, rule.head[arm]):
+                if label[rule.ends[arm, 0]] != label[rule.ends[arm, 1]]:
                     out[n] = arm
                     n += 1
     return n
@@ -179,8 +152,8 @@ def _match_clear(rule):
     rule.search[0] = 0
 
 
-@kernel
-def _match_pick(rule, arm, c):
+@inline_kernel
+def _match_pick(rule, arm):
     """O(edges of the base) at worst; nodes that a failed search saw are closed for the round."""
     rule.search[0] += 1
     found, reached = augment(
@@ -234,15 +207,57 @@ def _match_list(rule, out, most):
     return n
 
 
-for _rule, _clear, _pick, _open, _list in (
-    (TreeRule, _tree_clear, _tree_pick, _tree_open, _tree_list),
-    (GraphRule, _graph_clear, _graph_pick, _one_open, _graph_list),
-    (MatchRule, _match_clear, _match_pick, _one_open, _match_list),
-):
-    implement(rule_clear, _rule, _clear)
-    implement(rule_pick, _rule, _pick)
-    implement(rule_open, _rule, _open)
-    implement(rule_list, _rule, _list)
+# -- any -----------------------------------------------------------------------------------------------------------
+
+TREE, GRAPH, MATCH = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """One of the three, by `kind`; the others are empty. One class for all of them: the kernels of a round are compiled
+    once."""
+
+    kind: Whole
+    tree: TreeRule
+    graph: GraphRule
+    match: MatchRule
+
+
+@inline_kernel
+def rule_clear(rule):
+    """Nothing is picked."""
+    if rule.kind == TREE:
+        _tree_clear(rule.tree)
+    elif rule.kind == GRAPH:
+        _graph_clear(rule.graph)
+    else:
+        _match_clear(rule.match)
+
+
+@inline_kernel
+def rule_pick(rule, arm, c):
+    """Whether greedy picks this arm of class c, which no heavier arm follows; it is picked then."""
+    if rule.kind == TREE:
+        return _tree_pick(rule.tree, c)
+    if rule.kind == GRAPH:
+        return _graph_pick(rule.graph, arm)
+    return _match_pick(rule.match, arm)
+
+
+@inline_kernel
+def rule_open(rule, c):
+    """Whether an arm of class c may still be picked, as far as that can be told."""
+    return rule.kind != TREE or _tree_open(rule.tree, c)
+
+
+@inline_kernel
+def rule_list(rule, out, most):
+    """Write the arms that may still be picked (perhaps others, perhaps twice) into `out` if that takes looking at no
+    more than `most`; how many, or -1."""
+    if rule.kind == GRAPH:
+        return _graph_list(rule.graph, out, most)
+    if rule.kind == MATCH:
+        return _match_list(rule.match, out, most)
+    return -1
 
 
 # -- made for a matroid ----------------------------------------------------------------------------------------------
@@ -254,27 +269,45 @@ def _listed(ends: IntArray, arms: IntArray, n: int) -> tuple[IntArray, IntArray]
     return first, arms[np.argsort(ends, kind="stable")].astype(np.int64, copy=False)
 
 
-def make_rule(matroid: Matroid) -> tuple[Any, IntArray, IntArray]:
+def _ints(*arrays: Any) -> tuple[IntArray, ...]:
+    """Copies, as kernels take them."""
+    return tuple(np.array(array, dtype=np.int64) for array in arrays)
+
+
+def _make(kind: int, part: Any) -> Rule:
+    """A rule with this part, and nothing in the others."""
+    none = np.zeros(0, dtype=np.int64)
+    parts: list[Any] = [
+        TreeRule(none, none, none),
+        GraphRule(none.reshape(0, 2), none, none, none, none, none),
+        MatchRule(none, none, none, none, none, none, none, none, none),
+    ]
+    parts[kind] = part
+    return Rule(kind, *parts)
+
+
+def make_rule(matroid: Matroid) -> tuple[Rule, IntArray, IntArray]:
     """The rule of a matroid, the class of each arm, and how many arms of a class a base may have at most. O(K)."""
-    if isinstance(matroid, (Partition, Laminar)):
-        capacity = np.array(matroid._capacity)
-        if isinstance(matroid, Partition):
-            leaf, parent = np.array(matroid._group), np.full(len(capacity), -1, dtype=np.int64)
-        else:
-            leaf, parent = np.array(matroid._leaf), np.array(matroid._parent)
-        return TreeRule(parent, capacity, capacity.copy()), leaf, capacity
-    classes, rank = np.zeros(matroid.n_arms, dtype=np.int64), np.array([matroid.rank], dtype=np.int64)
-    if isinstance(matroid, Uniform):
-        return TreeRule(np.full(1, -1, dtype=np.int64), rank, rank.copy()), classes, rank
-    arms = np.arange(matroid.n_arms, dtype=np.int64)
+    n = matroid.n_arms
+    arms, classes, (rank,) = np.arange(n, dtype=np.int64), np.zeros(n, dtype=np.int64), _ints([matroid.rank])
     if isinstance(matroid, Graphic):
-        tail, head = np.array(matroid._tail), np.array(matroid._head)
-        ends = np.concatenate((tail, head))
-        lists = _listed(ends, np.concatenate((arms, arms)), matroid.n_vertices)
-        return GraphRule(tail, head, *lists, np.zeros(matroid.n_vertices, dtype=np.int64)), classes, rank
-    assert isinstance(matroid, Transversal)
-    indptr, indices = np.array(matroid._indptr), np.array(matroid._indices)
-    lists = _listed(indices, np.repeat(arms, np.diff(indptr)), matroid.n_right)
-    scratch = [np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4)]
-    parts: Any = (indptr, indices, *lists, *scratch, np.zeros(1, dtype=np.int64))
-    return MatchRule(*parts), classes, rank
+        ends = np.stack((matroid._tail, matroid._head), axis=1).astype(np.int64)
+        lists = _listed(ends.reshape(-1), np.repeat(arms, 2), matroid.n_vertices)
+        scratch = [np.zeros(matroid.n_vertices, dtype=np.int64) for _ in range(3)]
+        return _make(GRAPH, GraphRule(ends, *lists, *scratch)), classes, rank
+    if isinstance(matroid, Transversal):
+        indptr, indices = _ints(matroid._indptr, matroid._indices)
+        lists = _listed(indices, np.repeat(arms, np.diff(indptr)), matroid.n_right)
+        scratch = [np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4)]
+        return _make(MATCH, MatchRule(indptr, indices, *lists, *scratch, *_ints([0]))), classes, rank
+    if isinstance(matroid, Uniform):
+        return _make(TREE, TreeRule(*_ints([-1], rank, rank))), classes, rank
+    if isinstance(matroid, Partition):
+        leaf, capacity, left = _ints(matroid._group, matroid._capacity, matroid._capacity)
+        parent = np.full(len(capacity), -1, dtype=np.int64)
+    else:
+        assert isinstance(matroid, Laminar)
+        leaf, parent, capacity, left = _ints(
+            matroid._leaf, matroid._parent, matroid._capacity, matroid._capacity
+        )
+    return _make(TREE, TreeRule(parent, capacity, left)), leaf, capacity
