@@ -39,10 +39,10 @@ _MOST_LOOSE = 100
 class LazyOrder(NamedTuple):
     """Entries ``weight[i], arm[i]`` for i from ``at[HEAD]`` to ``at[END]``, in order up to ``at[FRONT]``.
 
-    There are ``at[N_SEGMENTS]`` segments, the deepest one first. Segment j begins at `begin[j]`; the entries before that
-    are not after the key (`key_weight[j]`, `key_arm[j]`), the others are. `loose` counts for each arm the entries that
-    do not count any more; `new_weight` and `new_arm` are for entries that join at once. Before ``at[HEAD]`` there are
-    ``at[MARGIN]`` free places when all is made anew. The rest is scratch of sorting.
+    There are ``at[N_SEGMENTS]`` segments, the deepest one first. Segment j begins at `begin[j]`; the entries before
+    that are not after the key (`key_weight[j]`, `key_arm[j]`), the others are. `loose` counts for each arm the entries
+    that do not count any more; `new_weight` and `new_arm` are for entries that join at once. Before ``at[HEAD]`` there
+    are ``at[MARGIN]`` free places when all is made anew. The rest is scratch of sorting.
     """
 
     weight: Floats1
@@ -210,12 +210,13 @@ def close_gaps(order, end):
 
 @inline_kernel
 def join_many(order, n):
-    """The first n of `new_weight` and `new_arm`, in any order, join at once. False if there is no room: then all must be
-    made anew. Those that belong to the front are sorted and merged in: O(its length) for all together. The others as
+    """The first n of `new_weight` and `new_arm`, in any order, join at once. False if there is no room: then all must
+    be made anew. Those that belong to the front are sorted and merged in: O(its length) for all together. The others as
     in `join`."""
     at, new_weight, new_arm = order.at, order.new_weight, order.new_arm
     if at[HEAD] < n and not _make_room(order):
         return False
+    _cut_front(order)  # now, for what belongs to the front must not change below
     m, top = 0, at[N_SEGMENTS] - 1
     for i in range(n):
         w, a = new_weight[i], new_arm[i]
@@ -255,10 +256,7 @@ def join(order, arm, weight):
     at, begin = order.at, order.begin
     if at[END] == order.arm.shape[0] and not _make_room(order):
         return False
-    if at[FRONT] - at[HEAD] > LONG_FRONT:
-        cut = at[HEAD] + PIECE
-        _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
-        at[FRONT] = cut
+    _cut_front(order)
     to = at[END]
     at[END] = to + 1
     for j in range(at[N_SEGMENTS]):
@@ -276,6 +274,16 @@ def join(order, arm, weight):
         to -= 1
     order.weight[to], order.arm[to] = weight, arm
     return True
+
+
+@inline_kernel
+def _cut_front(order):
+    """Make what is long of the front a segment. O(1)."""
+    at = order.at
+    if at[FRONT] - at[HEAD] > LONG_FRONT:
+        cut = at[HEAD] + PIECE
+        _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
+        at[FRONT] = cut
 
 
 @inline_kernel

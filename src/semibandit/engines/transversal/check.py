@@ -9,7 +9,7 @@ from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.answer import arms_in
 from semibandit.engines.order.lazy import END, HEAD, check_lazy_order
 from semibandit.engines.transversal.best_outsiders import check_best_outsiders
-from semibandit.engines.transversal.greedy import MOST, N_BASE, KeptGreedy
+from semibandit.engines.transversal.greedy_state import MOST, N_BASE, KeptGreedy
 from semibandit.engines.transversal.state import (
     ABSENT,
     IN_ANSWER,

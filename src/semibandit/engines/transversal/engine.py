@@ -18,7 +18,7 @@ from semibandit.engines.transversal.adaptive import (
 )
 from semibandit.engines.transversal.challengers import TransversalChallengerState
 from semibandit.engines.transversal.check import check_challengers, check_greedy
-from semibandit.engines.transversal.greedy import new_kept_greedy
+from semibandit.engines.transversal.greedy_state import new_kept_greedy
 from semibandit.engines.transversal.state import N_WORK, new_challengers
 from semibandit.matroids import Matroid, Transversal
 

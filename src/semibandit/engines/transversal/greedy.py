@@ -4,18 +4,12 @@ The base stays matched from round to round. Its arms that are heavier than every
 first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes; then they and the
 outsiders (`order.lazy`) are looked at, heaviest first, until the base is full. So a round costs what changes in it,
 besides O(D); a new lam costs a pass over all arms.
-
-Sets of right nodes are rows of bits (`bits`), and only edges of base arms are kept as such, as in `matching`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from semibandit.arms import FloatArray, IntArray
-from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import lowest_bit
 from semibandit.compiled.sorting import heap_sink
@@ -23,17 +17,14 @@ from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,
     N_WENT,
-    Answer,
     answer_came,
     answer_went,
-    new_answer,
     went_at,
     write_answer,
 )
 from semibandit.engines.order.lazy import (
     FRONT,
     HEAD,
-    LazyOrder,
     add_unsorted,
     begin_anew,
     close_gaps,
@@ -42,105 +33,12 @@ from semibandit.engines.order.lazy import (
     join,
     join_many,
     loosen,
-    new_lazy_order,
 )
-from semibandit.engines.transversal.bits import all_of, contains, discard, empty_sets, insert
-from semibandit.engines.transversal.state import ABSENT, OUTSIDER, RIGHT, Challengers, beats, weigh
-from semibandit.engines.transversal.two_words import lowest_of_two, next_alive_of_two, search_two
-from semibandit.matroids import Transversal
-
-
-class Doubt(NamedTuple):
-    """Base arms in doubt: a heap of their weights and ids, both turned round, so that the heaviest is on top."""
-
-    minus_weight: Floats1
-    minus_arm: Ints1
-
-
-class Steps(NamedTuple):
-    """Scratch of searches: right nodes `reached`, those of them that are `waiting`; the right node of each step and the
-    set of `new` ones reached from there."""
-
-    reached: Ints1
-    waiting: Ints1
-    node: Ints1
-    new: Ints2
-
-
-class KeptGreedy(NamedTuple):
-    """The base, each arm matched to a right node, and the outsiders in order.
-
-    With at most 128 right nodes `near` has those next to each arm as two words (`two_words`); with more it has one word,
-    the bits r mod 64 of them: an arm none of whose bits is that of a right node alive need not be looked at.
-
-    `matched_node` by arm (or OUTSIDER, ABSENT), `matched_arm` by right node (or -1), `ahead` the right nodes next to
-    that arm, `free` those without one, `dead` those from which none of these can be reached (scratch). `size` is the
-    number of base arms and how many there can be at most. Not to be trusted any more: `stale[0]`, the order of the
-    outsiders. `lam[0]` is the query of its weights.
-    """
-
-    recs: Floats2
-    indptr: Ints1
-    edge: Shorts2
-    near: Ints2
-    order: LazyOrder
-    matched_node: Shorts1
-    matched_arm: Ints1
-    ahead: Ints2
-    free: Ints1
-    dead: Ints1
-    search: Steps
-    doubt: Doubt
-    answer: Answer
-    size: Ints1
-    stale: Flags1
-    lam: Floats1
-
-
-# Entries of `size`; N_NEW: how many arms came in the last round, LOOKED: how many were looked at.
-N_BASE, MOST, N_NEW, LOOKED = range(4)
-
-open_greedy = opener(KeptGreedy)
-
-
-def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challengers) -> KeptGreedy:
-    """A state whose base is still to be found, over the same edges as `challengers`. O(K + n_right^2 / 64)."""
-    n_arms, n_right = matroid.n_arms, matroid.n_right
-    n_bits = max(n_right, 65)  # two words at least
-    return KeptGreedy(
-        recs=recs,
-        indptr=challengers.indptr,
-        edge=challengers.edge,
-        near=_near(challengers, n_right),
-        order=new_lazy_order(n_arms, n_right),
-        matched_node=np.full(n_arms, OUTSIDER, dtype=np.int32),
-        matched_arm=np.full(n_right, -1, dtype=np.int64),
-        ahead=empty_sets(n_right, n_bits),
-        free=np.append(all_of(n_right), 0)[: len(empty_sets(1, n_bits)[0])],
-        dead=empty_sets(1, n_bits)[0],
-        search=Steps(
-            reached=empty_sets(1, n_bits)[0],
-            waiting=empty_sets(1, n_bits)[0],
-            node=np.zeros(n_right, dtype=np.int64),
-            new=empty_sets(n_right, n_bits),
-        ),
-        doubt=Doubt(np.zeros(n_right), np.zeros(n_right, dtype=np.int64)),
-        answer=new_answer(matroid.rank),
-        size=np.array([0, matroid.rank, 0, 0], dtype=np.int64),
-        stale=np.ones(1, dtype=np.bool_),
-        lam=np.zeros(1),
-    )
-
-
-def _near(challengers: Challengers, n_right: int) -> IntArray:
-    """`near` of a `KeptGreedy`. O(K + edges)."""
-    exact = n_right <= 128
-    words = np.zeros((len(challengers.indptr) - 1, 2 if exact else 1), dtype=np.int64)
-    arm = np.repeat(np.arange(len(words)), np.diff(challengers.indptr))
-    node = challengers.edge[:, RIGHT].astype(np.int64)
-    np.bitwise_or.at(words, (arm, node >> 6 if exact else 0), np.int64(1) << (node & 63))
-    return words
-
+from semibandit.engines.transversal.bits import contains, discard, insert
+from semibandit.engines.transversal.greedy_paths import augment, match
+from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
+from semibandit.engines.transversal.state import ABSENT, OUTSIDER, beats, weigh
+from semibandit.engines.transversal.two_words import next_alive_of_two
 
 # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -149,7 +47,7 @@ def _near(challengers: Challengers, n_right: int) -> IntArray:
 def greedy_select(handle, lam, out):
     """The base at lam. O(D + arms looked at), a search for each that enters, and O(K) at a new lam."""
     state = open_greedy(handle)
-    order, size = state.order, state.size
+    size = state.size
     if state.stale[0] or lam != state.lam[0]:
         state.lam[0] = lam
         _order_anew(handle)
@@ -270,7 +168,7 @@ def _fill(handle, n_in_doubt):
             if contains(state.free, r):
                 discard(state.free, r)
                 n += 1
-            elif _augment(handle, state, arm):
+            elif augment(handle, state, arm):
                 n += 1
             else:
                 alive = _alive(state)
@@ -282,7 +180,7 @@ def _fill(handle, n_in_doubt):
             break
         before = arm
         looked += 1
-        if _augment(handle, state, arm):
+        if augment(handle, state, arm):
             order.arm[i] = -1
             answer_came(state.answer, arm)
             size[N_NEW] += 1
@@ -363,131 +261,12 @@ def _forget_arms_of_free_nodes(state):
 def _join(handle, arm):
     """Let an outsider wait in the order; loops do not. O(log K)."""
     state = open_greedy(handle)
-    if _has_edges(state, arm) and not state.stale[0] and not join(
-        state.order, arm, weigh(state.recs, state.lam, arm)
+    if (
+        _has_edges(state, arm)
+        and not state.stale[0]
+        and not join(state.order, arm, weigh(state.recs, state.lam, arm))
     ):
         state.stale[0] = True
-
-
-# -- searches -------------------------------------------------------------------------------------------------------
-
-
-@inline_kernel
-def _augment(handle, state, arm):
-    """Match `arm`, shifting base arms along an alternating path to a free right node; False if there is none, and then
-    what it reached is dead. O(degree), and O(n_right / 64) for each right node reached."""
-    free, dead, edge, near = state.free, state.dead, state.edge, state.near
-    if near.shape[1] == 2:
-        hit0, hit1 = near[arm, 0] & free[0], near[arm, 1] & free[1]
-        if hit0 | hit1 != 0:
-            _match(state, arm, lowest_of_two(hit0, hit1))
-            return True
-        return (near[arm, 0] & ~dead[0]) | (near[arm, 1] & ~dead[1]) != 0 and _search_two(handle, arm)
-    alive = False
-    for p in range(state.indptr[arm], state.indptr[arm + 1]):
-        r = np.int64(edge[p, RIGHT])
-        if contains(free, r):
-            _match(state, arm, r)
-            return True
-        alive |= not contains(dead, r)
-    return alive and _search(handle, arm)
-
-
-@kernel
-def _search(handle, arm):
-    """`_augment` where no right node next to `arm` is free.
-
-    What a step reached is kept as a set; once a free right node is found, one walk back over the steps gives the path.
-    """
-    state = open_greedy(handle)
-    ahead, free, dead, edge = state.ahead, state.free, state.dead, state.edge
-    reached, waiting = state.search.reached, state.search.waiting
-    step_node, step_new = state.search.node, state.search.new
-    n_words = reached.shape[0]
-    for word in range(n_words):
-        reached[word] = dead[word]
-        waiting[word] = 0
-    for p in range(state.indptr[arm], state.indptr[arm + 1]):
-        insert(waiting, np.int64(edge[p, RIGHT]))
-    for word in range(n_words):
-        waiting[word] &= ~reached[word]
-        reached[word] |= waiting[word]
-    n, at = 0, 0
-    while at < n_words:
-        if waiting[at] == 0:
-            at += 1
-            continue
-        r = (at << 6) + lowest_bit(waiting[at])
-        waiting[at] &= waiting[at] - 1
-        step_node[n] = r
-        back = at
-        for word in range(n_words):
-            new = ahead[r, word] & ~reached[word]
-            if new & free[word] != 0:
-                _shift(state, arm, (word << 6) + lowest_bit(new & free[word]), n)
-                return True
-            step_new[n, word] = new
-            reached[word] |= new
-            waiting[word] |= new
-            if new != 0 and word < back:
-                back = word
-        at = back
-        n += 1
-    for word in range(n_words):
-        dead[word] = reached[word]
-    return False
-
-
-@kernel
-def _search_two(handle, arm):
-    """`_search` by two words."""
-    state = open_greedy(handle)
-    near, dead = state.near, state.dead
-    to, step = search_two(
-        state.ahead, state.free, dead, state.search, near[arm, 0] & ~dead[0], near[arm, 1] & ~dead[1]
-    )
-    if to >= 0:
-        _shift(state, arm, to, step)
-    return to >= 0
-
-
-@inline_kernel
-def _shift(state, arm, to, step):
-    """Let the arms on the path to the free right node `to`, found at `step`, move one on; `arm` is matched to the first.
-    O(steps + length of the path * n_right / 64)."""
-    ahead, matched_arm = state.ahead, state.matched_arm
-    step_node, step_new = state.search.node, state.search.new
-    discard(state.free, to)
-    while True:
-        last = step_node[step]
-        for word in range(ahead.shape[1]):
-            ahead[to, word] = ahead[last, word]
-        matched_arm[to] = matched_arm[last]
-        state.matched_node[matched_arm[to]] = to
-        to = last
-        step -= 1
-        while step >= 0 and (step_new[step, last >> 6] >> (last & 63)) & 1 == 0:
-            step -= 1
-        if step < 0:
-            break
-    _match(state, arm, to)
-
-
-@inline_kernel
-def _match(state, arm, r):
-    """Match `arm` to right node r, whoever was matched there. O(degree + n_right / 64)."""
-    ahead, near = state.ahead, state.near
-    if near.shape[1] == 2:
-        ahead[r, 0], ahead[r, 1] = near[arm, 0], near[arm, 1]
-    else:
-        for word in range(ahead.shape[1]):
-            ahead[r, word] = 0
-        for p in range(state.indptr[arm], state.indptr[arm + 1]):
-            q = np.int64(state.edge[p, RIGHT])
-            ahead[r, q >> 6] |= np.int64(1) << (q & 63)
-    state.matched_arm[r] = arm
-    state.matched_node[arm] = r
-    discard(state.free, r)
 
 
 # -- changes --------------------------------------------------------------------------------------------------------
@@ -556,7 +335,7 @@ def take_over_base(handle, matched_node, base, n):
         state.matched_arm[r] = -1
         insert(state.free, r)
     for i in range(n):
-        _match(state, base[i], np.int64(matched_node[base[i]]))
+        match(state, base[i], np.int64(matched_node[base[i]]))
         state.answer.listed[i] = base[i]
     state.answer.size[N_LISTED], state.answer.size[N_CAME], state.answer.size[N_WENT] = n, 0, 0
     state.size[N_BASE] = n
