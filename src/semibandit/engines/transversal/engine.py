@@ -38,11 +38,11 @@ def _transversal(matroid: Matroid, engine: str) -> Transversal:
     fast_from=8,
 )
 class TransversalAdaptiveEngine(CompiledEngine):
-    """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
+    """The better of challenger bounds and greedy from the last base on, chosen by counting work.
 
-    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; O(sqrt(D K)) and
-    the searches of greedy when most of the base changes. A new lam costs a pass over all arms: meant for a staircase
-    clock, right under any.
+    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; when much of the
+    base changes, O(D + arms looked at + changes log K) and the searches of greedy. A new lam costs a pass over all
+    arms: meant for a staircase clock, right under any.
 
     Example
     -------

@@ -100,9 +100,9 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
 
 def _near(challengers: Challengers, n_right: int) -> IntArray:
     """`near` of a `KeptGreedy`. O(K + edges)."""
-    exact = n_right <= 128
-    words = np.zeros((len(challengers.indptr) - 1, 2 if exact else 1), dtype=np.int64)
-    arm = np.repeat(np.arange(len(words)), np.diff(challengers.indptr))
+    n_arms, width = len(challengers.indptr) - 1, 2 if n_right <= 128 else 1
+    arm = np.repeat(np.arange(n_arms), np.diff(challengers.indptr))
     node = challengers.edge[:, RIGHT].astype(np.int64)
-    np.bitwise_or.at(words, (arm, node >> 6 if exact else 0), np.int64(1) << (node & 63))
-    return words
+    words = np.zeros(n_arms * width, dtype=np.int64)
+    np.bitwise_or.at(words, arm * width + (node >> 6) % width, np.int64(1) << (node & 63))
+    return words.reshape(n_arms, width)
