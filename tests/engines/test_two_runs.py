@@ -12,7 +12,6 @@ from semibandit.compiled.jit import kernel
 from semibandit.engines.order.two_runs import (
     check_two_runs,
     new_two_runs,
-    runs_forget,
     runs_next,
     runs_touch,
     runs_update,
@@ -64,8 +63,6 @@ def test_the_runs_list_all_present_arms_in_order(seed: int) -> None:
             elif act == 1:
                 present[arms] = ~present[arms]
                 runs.present[:] = present
-            elif act == 2 and rng.random() < 0.3:
-                runs_forget(runs)
             recs[arms, ALPHA] = fresh_weights(rng, seed % 3, len(arms))
             touch(runs, arms)
             check_two_runs(runs, recs)

@@ -86,14 +86,6 @@ def runs_touch(runs, arm):
 
 
 @kernel
-def runs_forget(runs):
-    """Let the next `runs_update` begin anew, whatever was touched in between. O(K)."""
-    runs.flag[:] = 0
-    runs.n_touched[0] = 0
-    runs.built[0] = False
-
-
-@kernel
 def _merge(arm, weight, n, new_arm, new_weight, m):
     """Merge new_arm[:m] into arm[:n], both in order, from the back. Changes arm[: n + m]. O(n + m) at most."""
     i, j, o = n - 1, m - 1, n + m - 1

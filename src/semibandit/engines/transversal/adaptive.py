@@ -1,4 +1,4 @@
-"""Challengers in quiet states, greedy over arms in order in busy ones: which of them when, and changing over.
+"""Challengers in quiet states, greedy from the last base on in busy ones: which of them when, and changing over.
 
 Only the solver in use is kept up to date. What it did is counted (right nodes walked, slots changed, re-solves) and
 compared with what the other would have done; `engines.switch` decides. The unit of all costs is a nanosecond of the
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Number
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.kernels import implement_engine
-from semibandit.engines.order.two_runs import runs_forget, runs_touch
 from semibandit.engines.switch import (
     IN_USE,
     busy_pays,
@@ -32,12 +31,14 @@ from semibandit.engines.transversal.challengers import (
     challengers_touch_many,
 )
 from semibandit.engines.transversal.greedy import (
-    count_new,
+    greedy_remove,
+    greedy_restore,
     greedy_select,
+    greedy_touch,
     greedy_touch_many,
-    open_greedy,
-    set_present,
+    take_over_base,
 )
+from semibandit.engines.transversal.greedy_state import N_NEW, open_greedy
 from semibandit.engines.transversal.matching import take_over_matching
 from semibandit.engines.transversal.state import N_WORK, SLOTS, SOLVES, STEPS, open_challengers
 from semibandit.matroids import Transversal
@@ -75,9 +76,11 @@ class TransversalAdaptiveState(NamedTuple):
 def measured_costs(matroid: Transversal, n_edges: int) -> Costs:
     """Costs for this matroid."""
     n_right, n_arms = matroid.n_right, matroid.n_arms
-    re_sort, solve, play_anew = 20.0 * n_arms, 160.0 * n_right, 6.0 * n_edges
+    re_sort, solve, play_anew = 12.0 * n_arms, 160.0 * n_right, 6.0 * n_edges
+    # Searches by two words are faster than those by more.
+    look = 12.0 if n_right <= 128 else 20.0
     return Costs(
-        greedy_round=3.0 * math.sqrt(2.0 * matroid.rank * n_arms) + 35.0 * n_right * math.log2(n_right + 1),
+        greedy_round=look * n_right * math.log2(n_right + 1),
         re_sort=re_sort,
         step=13.0 + 0.8 * ((n_right + 63) >> 6),
         slot_change=110.0,
@@ -147,9 +150,7 @@ def _select_by_challengers(state, lam, out):
     n = challengers_select(state.challengers, lam, out)
     count_cost(switch, _challengers_cost(state, challengers.work, anew), _greedy_cost(state.costs, anew))
     if busy_pays(switch, state.costs.there_and_back):
-        greedy = open_greedy(state.greedy)
-        runs_forget(greedy.runs)
-        greedy.n_last[0] = 0
+        take_over_base(state.greedy, challengers.matching.matched_node, out, n)
         challengers.best_stale[0] = True
         change_to_busy(switch, GREEDY)
     return n
@@ -158,9 +159,9 @@ def _select_by_challengers(state, lam, out):
 @inline_kernel
 def _select_by_greedy(state, lam, out):
     greedy, switch, costs = open_greedy(state.greedy), state.switch, state.costs
-    anew = lam != greedy.runs.lam[0]
+    anew = lam != greedy.lam[0]
     n = greedy_select(state.greedy, lam, out)
-    new = count_new(greedy, out, n)
+    new = greedy.size[N_NEW]
     count_cost(switch, _greedy_cost(costs, anew), _challengers_would_cost(costs, n, new, anew))
     if quiet_pays(switch, costs.there_and_back):
         take_over_matching(state.challengers, greedy.matched_arm)
@@ -173,50 +174,44 @@ def _select_by_greedy(state, lam, out):
 
 @kernel
 def adaptive_touch(state, arm):
-    """The record of `arm` changed. O(1), or O(degree log K) for an outsider while challengers are in use."""
+    """The record of `arm` changed. O(1) for a base arm, O(degree log K) for an outsider."""
     if state.switch[IN_USE] == CHALLENGERS:
         challengers_touch(state.challengers, arm)
     else:
-        runs = open_greedy(state.greedy).runs
-        if runs.present[arm]:
-            runs_touch(runs, arm)
+        greedy_touch(state.greedy, arm)
 
 
 @kernel
 def adaptive_touch_many(state, arms):
-    """Arm by arm, or all tournaments anew where that is cheaper."""
+    """Arm by arm, or all outsiders anew where that is cheaper."""
     if state.switch[IN_USE] == CHALLENGERS:
         challengers_touch_many(state.challengers, arms)
     else:
-        for i in range(arms.shape[0]):
-            adaptive_touch(state, arms[i])
+        greedy_touch_many(state.greedy, arms)
 
 
 @kernel
 def adaptive_touch_all(state):
-    """All records changed. O(1) or O(K)."""
+    """All records changed. O(1)."""
     if state.switch[IN_USE] == CHALLENGERS:
         open_challengers(state.challengers).best_stale[0] = True
     else:
-        for arm in range(state.recs.shape[0]):
-            adaptive_touch(state, arm)
+        open_greedy(state.greedy).stale[0] = True
 
 
 @kernel
 def adaptive_remove(state, arms):
     """Take present arms out of both solvers. Cost: that of the challengers."""
-    set_present(state.greedy, arms, False)
     if state.switch[IN_USE] == GREEDY:
-        greedy_touch_many(state.greedy, arms)
+        greedy_remove(state.greedy, arms)
     challengers_remove(state.challengers, arms)
 
 
 @kernel
 def adaptive_restore(state, arms):
     """Put absent arms back into both solvers. Cost: that of the challengers."""
-    set_present(state.greedy, arms, True)
     if state.switch[IN_USE] == GREEDY:
-        greedy_touch_many(state.greedy, arms)
+        greedy_restore(state.greedy, arms)
     challengers_restore(state.challengers, arms)
 
 

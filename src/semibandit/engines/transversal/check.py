@@ -1,4 +1,4 @@
-"""Invariants of `Challengers`, for tests."""
+"""Invariants of both solvers, for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
+from semibandit.engines.answer import arms_in
+from semibandit.engines.order.lazy import END, HEAD, check_lazy_order
 from semibandit.engines.transversal.best_outsiders import check_best_outsiders
+from semibandit.engines.transversal.greedy_state import MOST, N_BASE, KeptGreedy
 from semibandit.engines.transversal.state import (
     ABSENT,
     IN_ANSWER,
@@ -101,3 +104,35 @@ def _challengers(s: Challengers, start: int) -> set[int]:
                 reached.add(node)
                 waiting.append(node)
     return found
+
+
+# -- greedy ---------------------------------------------------------------------------------------------------------
+
+
+def check_greedy(s: KeptGreedy, absent: npt.NDArray[np.bool_]) -> None:
+    """Assert matching, answer and order. O(K + edges)."""
+    matched = np.flatnonzero(s.matched_arm >= 0)
+    base, n_right = s.matched_arm[matched], len(s.matched_arm)
+    assert np.array_equal(s.matched_node[base], matched) and (s.matched_node >= 0).sum() == len(base)
+    assert np.array_equal(s.matched_node == ABSENT, absent)
+    assert len(base) == s.size[N_BASE] <= s.size[MOST] <= len(s.answer.listed)
+    assert np.array_equal(arms_in(s.answer), np.sort(base))
+    assert np.array_equal(_bits(s.free[None], n_right)[0], s.matched_arm < 0)
+    rows = _bits(s.ahead, n_right)
+    for r in matched:
+        near = s.edge[s.indptr[s.matched_arm[r]] : s.indptr[s.matched_arm[r] + 1], RIGHT]
+        assert r in near and np.array_equal(np.flatnonzero(rows[r]), np.sort(near))
+    if not s.stale[0]:
+        _check_outsiders(s)
+
+
+def _check_outsiders(s: KeptGreedy) -> None:
+    """Every outsider but the loops has an entry with its weight, and every other entry is counted as loose."""
+    check_lazy_order(s.order)
+    weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
+    entries = slice(int(s.order.at[HEAD]), int(s.order.at[END]))
+    arms = s.order.arm[entries]
+    waits = (s.matched_node == OUTSIDER) & (np.diff(s.indptr) > 0)
+    counts = (s.order.weight[entries] == weight[arms]) & waits[arms]
+    assert np.array_equal(np.unique(arms[counts]), np.flatnonzero(waits))
+    assert np.array_equal(np.bincount(arms, minlength=len(waits)), waits + s.order.loose)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from semibandit.compiled.handle import make_handle
 from semibandit.engines.base import CompiledEngine, bytes_of
-from semibandit.engines.order.two_runs import check_two_runs
 from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.engines.switch import IN_USE, check_switch, new_switch
 from semibandit.engines.transversal.adaptive import (
@@ -18,8 +17,8 @@ from semibandit.engines.transversal.adaptive import (
     measured_costs,
 )
 from semibandit.engines.transversal.challengers import TransversalChallengerState
-from semibandit.engines.transversal.check import check_challengers
-from semibandit.engines.transversal.greedy import new_ordered_greedy
+from semibandit.engines.transversal.check import check_challengers, check_greedy
+from semibandit.engines.transversal.greedy_state import new_kept_greedy
 from semibandit.engines.transversal.state import N_WORK, new_challengers
 from semibandit.matroids import Matroid, Transversal
 
@@ -39,11 +38,11 @@ def _transversal(matroid: Matroid, engine: str) -> Transversal:
     fast_from=8,
 )
 class TransversalAdaptiveEngine(CompiledEngine):
-    """The better of challenger bounds and greedy over arms kept in order, chosen by counting work.
+    """The better of challenger bounds and greedy from the last base on, chosen by counting work.
 
-    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; O(sqrt(D K)) and
-    the searches of greedy when most of the base changes. A new lam costs a pass over all arms: meant for a staircase
-    clock, right under any.
+    A round costs O(D) while no base arm falls below its bound and O((D + n_right) log K) while few do; when much of the
+    base changes, O(D + arms looked at + changes log K) and the searches of greedy. A new lam costs a pass over all
+    arms: meant for a staircase clock, right under any.
 
     Example
     -------
@@ -62,7 +61,7 @@ class TransversalAdaptiveEngine(CompiledEngine):
         super().__init__(matroid, records)
         transversal = _transversal(matroid, type(self).__name__)
         self._challengers = new_challengers(transversal, self._recs)
-        self._greedy = new_ordered_greedy(transversal, self._recs, self._challengers)
+        self._greedy = new_kept_greedy(transversal, self._recs, self._challengers)
         costs = measured_costs(transversal, len(self._challengers.edge))
         state = TransversalAdaptiveState(
             recs=self._recs,
@@ -80,18 +79,17 @@ class TransversalAdaptiveEngine(CompiledEngine):
         return "challengers" if self._state.switch[IN_USE] == CHALLENGERS else "greedy"
 
     def memory(self) -> int:
-        # Records are in all three states, `indptr` in two.
-        shared = 2 * self._recs.nbytes + self._challengers.indptr.nbytes
+        # Records are in all three states, the edges in two.
+        shared = 2 * self._recs.nbytes + self._challengers.indptr.nbytes + self._challengers.edge.nbytes
         return bytes_of(self._state) + bytes_of(self._challengers) + bytes_of(self._greedy) - shared
 
     def _check(self) -> None:
         absent = self._is_deleted(np.arange(self.n_arms))
         check_switch(self._state.switch, (CHALLENGERS, GREEDY))
         check_challengers(self._challengers, absent)
-        assert np.array_equal(~self._greedy.runs.present, absent)
         if self.solver == "greedy":
             assert self._challengers.best_stale[0]
-            check_two_runs(self._greedy.runs, self._recs)
+            check_greedy(self._greedy, absent)
 
 
 class TransversalChallengerEngine(CompiledEngine):

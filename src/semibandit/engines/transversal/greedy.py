@@ -1,121 +1,343 @@
-"""Greedy over arms kept in order (`order.two_runs`): the part of the adaptive engine for busy states.
+"""Greedy from the last base on (docs/theory.md, H): the part of the adaptive engine for busy states.
 
-Its cost hardly depends on how much of the base changes, but a new lam costs a pass over all arms.
+The base stays matched from round to round. Its arms that are heavier than every outsider are what greedy would take
+first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes; then they and the
+outsiders (`order.lazy`) are looked at, heaviest first, until the base is full. So a round costs what changes in it,
+besides O(D); a new lam costs a pass over all arms.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from semibandit.arms import FloatArray
-from semibandit.compiled.handle import Floats2, Ints1, opener
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.sorting import sort_ids
-from semibandit.engines.order.two_runs import TwoRuns, new_two_runs, runs_next, runs_touch, runs_update
-from semibandit.engines.resolve.greedy import DEAD, augment
-from semibandit.engines.transversal.state import RIGHT, Challengers
-from semibandit.matroids import Transversal
+from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.sorting import heap_sink
+from semibandit.engines.answer import (
+    N_CAME,
+    N_LISTED,
+    N_WENT,
+    answer_came,
+    answer_went,
+    went_at,
+    write_answer,
+)
+from semibandit.engines.order.lazy import (
+    FRONT,
+    HEAD,
+    add_unsorted,
+    begin_anew,
+    close_gaps,
+    end_unsorted,
+    extend_front,
+    join,
+    join_many,
+    loosen,
+)
+from semibandit.engines.transversal.bits import contains, discard, insert
+from semibandit.engines.transversal.greedy_paths import augment, match
+from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
+from semibandit.engines.transversal.state import ABSENT, OUTSIDER, beats, weigh
+from semibandit.engines.transversal.two_words import next_alive_of_two
 
-
-class OrderedGreedy(NamedTuple):
-    """Arms in order beside the matching that greedy found: an arm or -1 for each right node.
-
-    `last[:n_last[0]]` is the last answer. The rest is scratch of searches.
-    """
-
-    recs: Floats2
-    runs: TwoRuns
-    indptr: Ints1
-    indices: Ints1
-    matched_arm: Ints1
-    seen: Ints1
-    came_from: Ints1
-    queue: Ints1
-    last: Ints1
-    n_last: Ints1
-
-
-open_greedy = opener(OrderedGreedy)
-
-
-def new_ordered_greedy(matroid: Transversal, recs: FloatArray, challengers: Challengers) -> OrderedGreedy:
-    """A state without any order yet, over the same edges as `challengers`. O(K + edges)."""
-    matched_arm, seen, came_from, queue = (np.zeros(matroid.n_right, dtype=np.int64) for _ in range(4))
-    return OrderedGreedy(
-        recs=recs,
-        runs=new_two_runs(matroid.n_arms, matroid.rank),
-        indptr=challengers.indptr,
-        indices=challengers.edge[:, RIGHT].astype(np.int64),
-        matched_arm=matched_arm,
-        seen=seen,
-        came_from=came_from,
-        queue=queue,
-        last=np.zeros(matroid.rank, dtype=np.int64),
-        n_last=np.zeros(1, dtype=np.int64),
-    )
+# -- a round --------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def greedy_select(handle, lam, out):
-    """Greedy with augmenting paths, heaviest arm first, until the base is full. Changes the matching and `out`.
-
-    What a failed search reached is dead for the rest of the round, as in `resolve.greedy`. O(arms looked at) searches
-    besides bringing the order up to date.
-    """
+    """The base at lam. O(D + arms looked at), a search for each that enters, and O(K) at a new lam."""
     state = open_greedy(handle)
-    runs, matched_arm, seen, queue = state.runs, state.matched_arm, state.seen, state.queue
-    runs_update(runs, state.recs, lam)
-    matched_arm[:] = -1
-    seen[:] = 0
-    i, j = runs.start[0], 0
-    n, stamp = 0, 0
-    while n < out.shape[0]:
-        arm, i, j = runs_next(runs, i, j)
-        if arm < 0:
-            break
-        stamp += 1
-        found, reached = augment(
-            state.indptr, state.indices, matched_arm, seen, stamp, state.came_from, queue, arm
-        )
-        if found:
-            out[n] = arm
-            n += 1
-        else:
-            for r in range(reached):
-                seen[queue[r]] = DEAD
-    sort_ids(out, n, runs.spare_arm, runs.bins)
-    return n
+    size = state.size
+    if state.stale[0] or lam != state.lam[0]:
+        state.lam[0] = lam
+        _order_anew(handle)
+    n_doubt = _take_in_doubt(handle, state)
+    size[N_NEW] = 0
+    if n_doubt > 0 or size[N_BASE] < size[MOST]:
+        _revive(state)
+        _fill(handle, n_doubt)
+    return write_answer(state.answer, out)
 
 
 @inline_kernel
-def count_new(state, out, n):
-    """How many arms of out[:n] were not in the last answer, which becomes out[:n]. O(D)."""
-    last, m = state.last, state.n_last[0]
-    new, j = 0, 0
-    for i in range(n):
-        while j < m and last[j] < out[i]:
-            j += 1
-        if j == m or last[j] != out[i]:
-            new += 1
-    for i in range(n):
-        last[i] = out[i]
-    state.n_last[0] = n
-    return new
+def _has_edges(state, arm):
+    return state.indptr[arm] < state.indptr[arm + 1]
+
+
+@kernel
+def _order_anew(handle):
+    """All outsiders at lam, unsorted; loops are left out. O(K)."""
+    state = open_greedy(handle)
+    begin_anew(state.order)
+    node = state.matched_node
+    for arm in range(node.shape[0]):
+        if node[arm] == OUTSIDER and _has_edges(state, arm):
+            add_unsorted(state.order, arm, weigh(state.recs, state.lam, arm))
+    end_unsorted(state.order)
+    state.stale[0] = False
+
+
+@kernel
+def _extend(handle):
+    """More entries for the front; False if there are none."""
+    return extend_front(open_greedy(handle).order)
+
+
+@inline_kernel
+def _is_loose(state, i, before):
+    """Whether entry i of the order does not count; `before` is the arm that was met last. O(1)."""
+    order = state.order
+    arm = order.arm[i]
+    if order.loose[arm] == 0:
+        return False
+    if (
+        state.matched_node[arm] == OUTSIDER
+        and arm != before
+        and order.weight[i] == weigh(state.recs, state.lam, arm)
+    ):
+        return False
+    order.loose[arm] -= 1
+    return True
+
+
+@inline_kernel
+def _first_outsider(handle, state):
+    """The place of the heaviest outsider in the order, -1 if there is none. Drops loose entries. O(1) amortised."""
+    order = state.order
+    at = order.at
+    while at[HEAD] < at[FRONT] or _extend(handle):
+        if not _is_loose(state, at[HEAD], -1):
+            return at[HEAD]
+        at[HEAD] += 1
+    return np.int64(-1)
+
+
+@inline_kernel
+def _take_in_doubt(handle, state):
+    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Heaps
+    these arms; how many there are. O(n_right)."""
+    order, doubt, matched_arm = state.order, state.doubt, state.matched_arm
+    first = _first_outsider(handle, state)
+    if first < 0:
+        return 0
+    top, top_arm = order.weight[first], order.arm[first]
+    n = 0
+    for r in range(matched_arm.shape[0]):
+        arm = matched_arm[r]
+        if arm < 0:
+            continue
+        weight = weigh(state.recs, state.lam, arm)
+        if beats(top, top_arm, weight, arm):
+            doubt.minus_weight[n], doubt.minus_arm[n] = -weight, -arm
+            n += 1
+            insert(state.free, r)
+    for i in range(n // 2 - 1, -1, -1):
+        heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n, i)
+    state.size[N_BASE] -= n
+    return n
+
+
+@kernel
+def _fill(handle, n_in_doubt):
+    """Greedy over arms in doubt and outsiders until the base is full. Changes everything.
+
+    What a failed search reached is dead for the rest of the round, as in `resolve.greedy`.
+    """
+    state = open_greedy(handle)
+    order, doubt, size, node = state.order, state.doubt, state.size, state.matched_node
+    i, before = order.at[HEAD], np.int64(-1)
+    n, most = size[N_BASE], size[MOST]
+    # Arms that were refused are kept behind the heap, which shrinks at least as fast.
+    n_doubt, refused, looked = n_in_doubt, n_in_doubt, 0
+    alive = np.int64(-1)
+    while n < most:
+        weight, arm = -np.inf, np.int64(-1)
+        i = _next_alive(state, i, alive, -doubt.minus_weight[0] if n_doubt > 0 else -np.inf)
+        if i < order.at[FRONT] or _extend(handle):
+            if _is_loose(state, i, before):
+                order.arm[i] = -1
+                i += 1
+                continue
+            weight, arm = order.weight[i], order.arm[i]
+        if n_doubt > 0 and beats(-doubt.minus_weight[0], -doubt.minus_arm[0], weight, arm):
+            minus_weight, arm = doubt.minus_weight[0], -doubt.minus_arm[0]
+            n_doubt -= 1
+            doubt.minus_weight[0], doubt.minus_arm[0] = doubt.minus_weight[n_doubt], doubt.minus_arm[n_doubt]
+            heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n_doubt, 0)
+            r = np.int64(node[arm])
+            if contains(state.free, r):
+                discard(state.free, r)
+                n += 1
+            elif augment(handle, state, arm):
+                n += 1
+            else:
+                alive = _alive(state)
+                refused -= 1
+                doubt.minus_weight[refused], doubt.minus_arm[refused] = minus_weight, -arm
+            continue
+        if arm < 0:
+            size[MOST] = n
+            break
+        before = arm
+        looked += 1
+        if augment(handle, state, arm):
+            order.arm[i] = -1
+            answer_came(state.answer, arm)
+            size[N_NEW] += 1
+            n += 1
+        else:
+            alive = _alive(state)
+        i += 1
+    close_gaps(order, i)
+    size[N_BASE] = n
+    size[LOOKED] = looked
+    _let_go(handle, n_doubt, refused, n_in_doubt)
+    _forget_arms_of_free_nodes(state)
+
+
+@inline_kernel
+def _revive(state):
+    """No right node is dead; numbers beyond the last are. O(n_right / 64)."""
+    dead, n_right = state.dead, state.matched_arm.shape[0]
+    for word in range(dead.shape[0]):
+        rest = n_right - (word << 6)
+        dead[word] = 0 if rest >= 64 else np.int64(-1) << max(rest, 0)
+
+
+@inline_kernel
+def _next_alive(state, i, alive, least):
+    """The first place of the front from i on whose arm may have a right node alive or is not heavier than `least`, the
+    end of the front if there is none. O(places passed)."""
+    near, arm, weight, end = state.near, state.order.arm, state.order.weight, state.order.at[FRONT]
+    if near.shape[1] == 2:
+        return next_alive_of_two(near, state.dead, arm, weight, i, end, least)
+    while i < end and weight[i] > least and near[arm[i], 0] & alive == 0:
+        i += 1
+    return i
+
+
+@inline_kernel
+def _alive(state):
+    """The bits r mod 64 of all right nodes r that are not dead. O(n_right / 64)."""
+    bits = np.int64(0)
+    for word in range(state.dead.shape[0]):
+        bits |= ~state.dead[word]
+    return bits
+
+
+@kernel
+def _let_go(handle, n_doubt, refused, n_in_doubt):
+    """Arms still in doubt and those refused become outsiders. O((n + 1) log K) for n of them, and a walk along the
+    front."""
+    state = open_greedy(handle)
+    order, doubt, node, n = state.order, state.doubt, state.matched_node, 0
+    for i in range(n_in_doubt):
+        if n_doubt <= i < refused:
+            continue
+        arm = -doubt.minus_arm[i]
+        node[arm] = OUTSIDER
+        order.new_weight[n], order.new_arm[n] = -doubt.minus_weight[i], arm
+        n += 1
+    listed = state.answer.listed
+    for i in range(state.answer.size[N_LISTED]):
+        if listed[i] >= 0 and node[listed[i]] < 0:
+            went_at(state.answer, i)
+    if not join_many(order, n):
+        state.stale[0] = True
+
+
+@inline_kernel
+def _forget_arms_of_free_nodes(state):
+    """Right nodes that stayed free lose the arms that are still written there. O(how many)."""
+    free, matched_arm = state.free, state.matched_arm
+    for word in range(free.shape[0]):
+        left = free[word]
+        while left != 0:
+            matched_arm[(word << 6) + lowest_bit(left)] = -1
+            left &= left - 1
+
+
+@kernel
+def _join(handle, arm):
+    """Let an outsider wait in the order; loops do not. O(log K)."""
+    state = open_greedy(handle)
+    if (
+        _has_edges(state, arm)
+        and not state.stale[0]
+        and not join(state.order, arm, weigh(state.recs, state.lam, arm))
+    ):
+        state.stale[0] = True
+
+
+# -- changes --------------------------------------------------------------------------------------------------------
+
+
+@inline_kernel
+def _touch(handle, state, arm):
+    """The record of `arm` changed. O(1) for a base arm, O(log K) for an outsider."""
+    if state.matched_node[arm] == OUTSIDER and not state.stale[0] and _has_edges(state, arm):
+        if loosen(state.order, arm):
+            _join(handle, arm)
+        else:
+            state.stale[0] = True
+
+
+@inline_kernel
+def greedy_touch(handle, arm):
+    """The record of `arm` changed. O(1) for a base arm, O(log K) for an outsider."""
+    _touch(handle, open_greedy(handle), arm)
 
 
 @kernel
 def greedy_touch_many(handle, arms):
-    """The records of `arms` changed, or they appeared or disappeared. O(1) each."""
-    runs = open_greedy(handle).runs
-    for i in range(arms.shape[0]):
-        runs_touch(runs, arms[i])
+    """Arm by arm, or the order anew where that is cheaper."""
+    state = open_greedy(handle)
+    if arms.shape[0] > state.recs.shape[0] // 4 + 16:
+        state.stale[0] = True
+    for i in range(0 if state.stale[0] else arms.shape[0]):
+        _touch(handle, state, arms[i])
 
 
-@inline_kernel
-def set_present(handle, arms, present):
-    """Whether these arms are there from now on. O(1) each."""
-    runs = open_greedy(handle).runs
+@kernel
+def greedy_remove(handle, arms):
+    """Take present arms out; the right node of a base arm is left free. O(log D) each."""
+    state = open_greedy(handle)
     for i in range(arms.shape[0]):
-        runs.present[arms[i]] = present
+        arm = arms[i]
+        r = np.int64(state.matched_node[arm])
+        if r >= 0:
+            state.matched_arm[r] = -1
+            insert(state.free, r)
+            state.size[N_BASE] -= 1
+            answer_went(state.answer, arm)
+        elif _has_edges(state, arm) and not loosen(state.order, arm):
+            state.stale[0] = True
+        state.matched_node[arm] = ABSENT
+
+
+@kernel
+def greedy_restore(handle, arms):
+    """Put absent arms back with the weights in their records. O(log K) each."""
+    state = open_greedy(handle)
+    state.size[MOST] = min(state.answer.listed.shape[0], state.size[MOST] + arms.shape[0])
+    for i in range(arms.shape[0]):
+        state.matched_node[arms[i]] = OUTSIDER
+        _join(handle, arms[i])
+
+
+@kernel
+def take_over_base(handle, matched_node, base, n):
+    """Begin with a matching of another solver and its answer base[:n], ascending. O(K)."""
+    state = open_greedy(handle)
+    for arm in range(matched_node.shape[0]):
+        state.matched_node[arm] = min(np.int64(matched_node[arm]), OUTSIDER)
+    for r in range(state.matched_arm.shape[0]):
+        state.matched_arm[r] = -1
+        insert(state.free, r)
+    for i in range(n):
+        match(state, base[i], np.int64(matched_node[base[i]]))
+        state.answer.listed[i] = base[i]
+    state.answer.size[N_LISTED], state.answer.size[N_CAME], state.answer.size[N_WENT] = n, 0, 0
+    state.size[N_BASE] = n
+    state.size[MOST] = state.answer.listed.shape[0]
+    state.stale[0] = True

@@ -1,0 +1,58 @@
+"""Searches of `greedy` where there are at most 128 right nodes: every set is two words, which stay in registers.
+
+The same as the searches for any number of right nodes next door, three times as fast: no loops over words, and the
+edges of an arm are two words as well (`near`), so that most outsiders are passed over after one look.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from semibandit.compiled.jit import inline_kernel
+from semibandit.compiled.lanes import lowest_bit
+
+
+@inline_kernel
+def next_alive_of_two(near, dead, arm, weight, i, end, least):
+    """The first place from i on whose arm has a right node that is not dead, or that is not heavier than `least`; `end`
+    if there is none. O(places passed)."""
+    alive0, alive1 = ~dead[0], ~dead[1]
+    while i < end and weight[i] > least:
+        k = arm[i]
+        if (near[k, 0] & alive0) | (near[k, 1] & alive1) != 0:
+            break
+        i += 1
+    return i
+
+
+@inline_kernel
+def lowest_of_two(word0, word1):
+    """The smallest number in a set that is not empty."""
+    return lowest_bit(word0) if word0 != 0 else 64 + lowest_bit(word1)
+
+
+@inline_kernel
+def search_two(ahead, free, dead, steps, seed0, seed1):
+    """Walk from right nodes that are not dead until a free one is next: (it, the number of the step that found it). If
+    there is none, (-1, -1), and what was reached is dead. Changes `dead` and `steps`. O(right nodes reached)."""
+    free0, free1 = free[0], free[1]
+    reached0, reached1 = dead[0] | seed0, dead[1] | seed1
+    n = 0
+    while seed0 | seed1 != 0:
+        r = lowest_of_two(seed0, seed1)
+        if seed0 != 0:
+            seed0 &= seed0 - 1
+        else:
+            seed1 &= seed1 - 1
+        new0, new1 = ahead[r, 0] & ~reached0, ahead[r, 1] & ~reached1
+        steps.node[n], steps.new[n, 0], steps.new[n, 1] = r, new0, new1
+        hit0, hit1 = new0 & free0, new1 & free1
+        if hit0 | hit1 != 0:
+            return lowest_of_two(hit0, hit1), n
+        reached0 |= new0
+        reached1 |= new1
+        seed0 |= new0
+        seed1 |= new1
+        n += 1
+    dead[0], dead[1] = reached0, reached1
+    return np.int64(-1), -1
