@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 TOOLS := $(VENV)/.tools
 STAMP := $(VENV)/.installed
+# Tests and the build start hundreds of processes: what Python makes of the sources is kept, in one place.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+
 CODE := src tests docs benchmarks hatch_build.py
 
 # The interpreters that `make test-pythons` tries; those that are not found are passed over.
