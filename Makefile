@@ -2,7 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+TOOLS := $(VENV)/.tools
 STAMP := $(VENV)/.installed
+# Tests and the build start hundreds of processes: what Python makes of the sources is kept, in one place.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+
 CODE := src tests docs benchmarks hatch_build.py
 
 # The interpreters that `make test-pythons` tries; those that are not found are passed over.
@@ -12,23 +18,33 @@ PYTHONS := 3.11 3.12 3.13
 CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
+.PHONY: help native demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml hatch_build.py
+# What the build needs, first: kernels are then compiled while the rest is installed, if make may do two things at once.
+$(TOOLS): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	@$(PIP) 'hatchling>=1.27' 'numba>=0.60' 'numpy>=1.26'
 	@touch $@
 
-kernels: $(STAMP)  ## compile the kernels ahead of time again, if their sources changed
-	@$(BIN)/python -m semibandit.compiled.ahead --if-needed
+$(STAMP): $(TOOLS) hatch_build.py
+	@SEMIBANDIT_KERNELS=apart $(PIP) --no-build-isolation -e '.[dev]'
+	@touch $@
+
+native: $(TOOLS)
+	@PYTHONPATH=src $(BIN)/python -m semibandit.compiled.ahead --if-needed
+
+kernels: native $(STAMP)  ## compile the kernels ahead of time again, if their sources changed
 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test: lint test-fast test-jit  ## lint and the test suite (20 minutes on 2 slow cores in a fresh clone, 8 of them install, kernels and lint)
+test:  ## lint and the test suite (some 13 minutes on 2 slow cores in a fresh clone, 5 of them install, kernels and lint)
+	@$(MAKE) --no-print-directory -j 2 kernels lint postgres
+	@$(MAKE) --no-print-directory test-fast
+	@$(MAKE) --no-print-directory test-jit
 
 # Some tests start a PostgreSQL server of their own; without one they are skipped and say so.
 postgres:  ## install the PostgreSQL server that tests start, if it is missing (Debian, Ubuntu; as root)
@@ -40,10 +56,10 @@ postgres:  ## install the PostgreSQL server that tests start, if it is missing (
 test-fast: kernels postgres
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 
-# A subset by the compiler and with bounds checks: what all engines share, and the engines that compile fastest.
+# A subset by the compiler and with bounds checks: what all engines share, and decisions of those that compile fastest.
 test-jit: kernels
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow' \
-	  -k 'not graphic and not transversal' $(CHECKED)
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'bounds and not slow' \
+	  -k 'not graphic and not transversal and not contract' $(CHECKED)
 
 test-slow: kernels postgres  ## long runs and statistics
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
@@ -62,7 +78,7 @@ test-pythons:  ## the fast tests under every Python that is found
 test-oldest:  ## the fast tests with the oldest dependencies that pyproject.toml allows
 	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check 'numpy==1.26.*' 'numba==0.60.*' 'click==8.1.*' 'tqdm==4.66.*' -e '.[dev]'
-	@touch .venv-oldest/.installed
+	@touch .venv-oldest/.tools .venv-oldest/.installed
 	@$(MAKE) --no-print-directory test-fast VENV=.venv-oldest
 
 coverage: kernels postgres  ## lines that the fast tests run, without those inside kernels

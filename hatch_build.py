@@ -1,7 +1,8 @@
 """Build hook: kernels are compiled when the package is built, so that a first decision takes no compiler.
 
 Editable installs get the level of this machine, wheels all levels of its kind. Without a C compiler, or with
-``SEMIBANDIT_PURE=1``, the package is built without them and compiles its kernels when they are first used.
+``SEMIBANDIT_PURE=1``, the package is built without them and compiles its kernels when they are first used. With
+``SEMIBANDIT_KERNELS=apart`` they are left as they are: whoever says so makes them apart, as the Makefile does.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Kernels(BuildHookInterface):
             for old in out.glob("_native*.so"):
                 old.unlink()
             self.app.display_warning(_NOTICE.format(reason="SEMIBANDIT_PURE=1"))
+            return
+        if version == "editable" and os.environ.get("SEMIBANDIT_KERNELS") == "apart":
             return
         command = [sys.executable, "-m", "semibandit.compiled.ahead", "--out", str(out), "--if-needed"]
         if version != "editable":

@@ -28,6 +28,9 @@ ROUNDS = 120
 
 # The class whose rivals are held against ours by the fast tests.
 FAST = "partition"
+every_class = pytest.mark.parametrize(
+    "name", [FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SIZES if name != FAST)]
+)
 
 
 def _play(contender: Contender, n: int) -> list[list[int]]:
@@ -36,9 +39,7 @@ def _play(contender: Contender, n: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("env_name", ["noise", pytest.param("bernoulli", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("phase", ["explore", "late"])
-@pytest.mark.parametrize(
-    "name", [FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SIZES if name != FAST)]
-)
+@every_class
 def test_rivals_and_engines_play_the_same_arms(name: str, phase: str, env_name: str) -> None:
     env = random_environment(env_name, name, *SIZES[name], seed=2)
     start = explore_start(env) if phase == "explore" else late_start(env, 200)
@@ -55,9 +56,7 @@ def test_rivals_and_engines_play_the_same_arms(name: str, phase: str, env_name: 
         assert _play(other, ROUNDS) == expected, other.name
 
 
-@pytest.mark.parametrize(
-    "name", [FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SIZES if name != FAST)]
-)
+@every_class
 def test_the_compiled_way_plays_the_same_arms(name: str) -> None:
     env = random_environment("noise", name, *SIZES[name], seed=4)
     start = explore_start(env)
@@ -70,17 +69,17 @@ def test_the_compiled_way_plays_the_same_arms(name: str) -> None:
             assert log.tolist() == expected, contender.name
 
 
-def test_rivals_agree_from_the_very_first_round() -> None:
+@every_class
+def test_rivals_agree_from_the_very_first_round(name: str) -> None:
     """Never-pulled arms tie at +inf: smaller ids first, in every rival that breaks ties itself."""
     from semibandit.policies import CUCB
 
-    for name, size in SIZES.items():
-        env = random_environment("noise", name, *size, seed=5)
-        start = snapshot(CUCB(env.matroid), env)
-        contenders = [c for c in gather(start) if c.exact_ties]
-        expected = _play(contenders[0], 30)
-        for other in contenders[1:]:
-            assert _play(other, 30) == expected, (name, other.name)
+    env = random_environment("noise", name, *SIZES[name], seed=5)
+    start = snapshot(CUCB(env.matroid), env)
+    contenders = [c for c in gather(start) if c.exact_ties]
+    expected = _play(contenders[0], 30)
+    for other in contenders[1:]:
+        assert _play(other, 30) == expected, other.name
 
 
 def test_uneven_groups_and_capacities() -> None:

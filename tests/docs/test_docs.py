@@ -28,6 +28,7 @@ PACKAGE = ROOT / "src" / "semibandit"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ROUNDS = re.compile(r"rounds=(\d[\d_]*_000)\b")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -65,21 +66,47 @@ def same_engines() -> Iterator[None]:
     vars(semibandit).pop("SlowClock", None)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_examples_of_a_page_run_and_print_what_they_say(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_engines: None
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def run_blocks(page: Path, shorten: bool = False) -> None:
+    """Run a page's blocks. `shorten`: a twentieth of the rounds, and what such a block prints is not looked at."""
     namespace: dict[str, object] = {"__name__": "example"}
-    for line, code in blocks(page):
-        said = [text[4:].strip() for text in map(str.strip, code.splitlines()) if text.startswith("# ->")]
+    for line, text in blocks(page):
+        code = _ROUNDS.sub(lambda found: f"rounds={int(found[1]) // 20}", text) if shorten else text
+        said = [one[4:].strip() for one in map(str.strip, code.splitlines()) if one.startswith("# ->")]
         printed = io.StringIO()
         # Newlines in front make tracebacks point into the page.
         program = compile("\n" * (line - 1) + code, str(page), "exec", dont_inherit=True)
         with contextlib.redirect_stdout(printed):
             exec(program, namespace)
         where = f"{page.name}, block at line {line}"
-        assert [text.strip() for text in printed.getvalue().splitlines()] == said, where
+        assert code != text or [one.strip() for one in printed.getvalue().splitlines()] == said, where
+
+
+#: Pages that take long: all of their code by the fast tests, all that it prints by the slow ones.
+LONG = ("README.md",)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else [])
+        for page in PAGES
+        if blocks(page)
+    ],
+    ids=lambda page: page.name,
+)
+def test_examples_of_a_page_run_and_print_what_they_say(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_engines: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page)
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_examples_run_with_fewer_rounds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_engines: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_blocks(ROOT / name, shorten=True)
 
 
 def test_the_pages_that_promise_examples_have_them() -> None:

@@ -99,3 +99,9 @@ def test_contributing_shows_the_rooms_in_this_order():
     assert shown is not None
     rooms = re.findall(r"^(\w+?)(?:\.py|/)?\s{2,}", shown.group(1), re.MULTILINE)
     assert rooms == ROOMS
+
+
+def test_the_files_that_tests_begin_with_exist() -> None:
+    named = re.findall(r'^    "(\w+/\w+\.py)",$', (ROOT / "tests" / "conftest.py").read_text(), re.M)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []

@@ -77,6 +77,8 @@ class Postgres:
             "unix_socket_directories": self.home,
             "shared_buffers": "32MB",
             "max_connections": 40,
+            # Processes die in these tests, the machine does not.
+            "fsync": "off",
         }
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(

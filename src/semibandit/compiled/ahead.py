@@ -101,6 +101,7 @@ def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) ->
     triple = ll.get_process_triple()
     whole = ll.parse_assembly(f'target triple = "{triple}"')
     entries: list[dict[str, str]] = []
+    linked: set[Any] = set()
     for (name, kinds), kernel in sorted(recorded.items(), key=lambda item: (item[0][0], str(item[0][1]))):
         symbol = f"semibandit_{part}_{len(entries)}"
         try:
@@ -124,7 +125,7 @@ def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) ->
                 }}"""
             )
         )
-        whole.link_in(compiled.library.whole())
+        compiled.library.link_into(whole, linked)
         entries.append({"name": name, "fingerprint": kernel.fingerprint, "spec": spec, "symbol": symbol})
     symbols = {str(item["symbol"]) for item in entries}
     target = ll.Target.from_triple(triple)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from semibandit.compiled import jit
 from semibandit.compiled.jit import Kernel, cgutils, intrinsic, ir, types
 
 _LETTERS = {
@@ -203,6 +204,9 @@ def compiled_address(kernel: Kernel, spec: str) -> int:
 @functools.cache
 def _address(kernel: Kernel, kinds: tuple[Any, ...]) -> int:
     dispatcher = in_slots(kernel, kinds).dispatcher
+    if jit.apart:
+        inner = dispatcher.compile_inner((types.int64,))
+        return int(inner.library.address_apart(inner.fndesc.llvm_func_name))
     dispatcher.compile((types.int64,))
     result = dispatcher.overloads[types.int64,]
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))

@@ -43,22 +43,39 @@ class SplitLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
 
     light = False
 
+    def add_llvm_module(self, ll_module: Any) -> None:
+        if not (self.light and jit.apart):
+            super().add_llvm_module(ll_module)
+            return
+        # numba goes through every function here, with passes that do nothing before all is linked and optimised.
+        ll_module.data_layout = self._codegen._data_layout
+        self._final_module.link_in(ll_module)
+
     def finalize(self) -> None:
         if self.light:
             self._finalized = True
             return
-        if jit.apart:
-            libraries = self.below()
-            self._linking_libraries = [one for one in libraries if not getattr(one, "light", False)]
-            for library in libraries:
-                if getattr(library, "light", False):
-                    library.load_apart()
-        else:
-            self._linking_libraries = self.below()
+        self._linking_libraries = self._load_apart() if jit.apart else self.below()
         super().finalize()
 
-    def load_apart(self) -> None:
-        """Give a light library's code to the process by itself, once, to be called and not inlined: see `jit.apart`."""
+    def address_apart(self, name: str) -> int:
+        """Where a function of this light library is, which has no way in from Python: see `jit.apart`."""
+        self._load()
+        self._load_apart()
+        return int(self._codegen._engine.get_function_address(name))
+
+    def _load_apart(self) -> list[Any]:
+        """Give the light libraries below to the process, to be called and not inlined; the others."""
+        others = []
+        for library in self.below():
+            if getattr(library, "light", False):
+                library._load()
+            else:
+                others.append(library)
+        return others
+
+    def _load(self) -> None:
+        """Give a light library's code to the process by itself, once."""
         if self.__dict__.setdefault("_loaded_apart", False):
             return
         self._loaded_apart = True
@@ -85,12 +102,20 @@ class SplitLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
             walk(library)
         return ordered[::-1]
 
+    def link_into(self, module: Any, linked: set[Any]) -> None:
+        """Put a light library's code with that of all below it but numba's run time into `module`.
+
+        Something there must call it; what is in `linked` was put there before.
+        """
+        for library in (self, *self.below()):
+            if library is not rtsys.library and library not in linked:
+                linked.add(library)
+                module.link_in(library._get_module_for_linking(), preserve=True)
+
     def whole(self) -> Any:
         """A light library's code with that of all below it but numba's run time."""
         module = self._get_module_for_linking().clone()
-        for library in self.below():
-            if library is not rtsys.library:
-                module.link_in(library._get_module_for_linking(), preserve=True)
+        self.link_into(module, {self})
         return module
 
 
