@@ -136,6 +136,28 @@ def _fleets() -> None:
     fleet.update([0, 2], fleet.select([0, 2]), [[0.5, 1.0], [0.0, 0.25]])
 
 
+def _shards() -> None:
+    """What a shard does in a process of its own, where every first decision would wait for the compiler."""
+    import semibandit as sb
+    from semibandit.distributed import Sharded
+
+    rows = np.random.default_rng(4).random((40, 3))
+    for matroid in (_matroids()["uniform"], _matroids()["partition"]):
+        for name in ("cucb", "kl-osm", "cts"):
+            _play_shards(Sharded(matroid, policy=name, shards=2))
+    few = sb.Uniform(n_arms=40, rank=3)
+    for name in ("comb-lin-ts", "comb-lin-ucb"):
+        _play_shards(Sharded(few, policy=name, shards=2, features=rows))
+
+
+def _play_shards(policy: Any) -> None:
+    for _ in range(3):
+        arms = policy.select()
+        policy.update(arms, np.full(len(arms), 0.5))
+    policy.select(exclude=[0])
+    policy.select(among=[3, 4, 5])
+
+
 def _bases() -> None:
     for matroid in _matroids().values():
         weights = np.random.default_rng(2).random(matroid.n_arms)
@@ -234,6 +256,7 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
     yield "inner products", _inner_products
     yield "features", _features
     yield "fleets", _fleets
+    yield "shards", _shards
     yield "answers", _answers
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)
