@@ -26,7 +26,7 @@ help:  ## list the targets
 # What the build needs, first: kernels are then compiled while the rest is installed, if make may do two things at once.
 $(TOOLS): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) 'hatchling>=1.27' 'numba>=0.60' 'numpy>=1.26'
+	@$(PIP) 'hatchling>=1.27' editables 'numba>=0.60' 'numpy>=1.26'
 	@touch $@
 
 $(STAMP): $(TOOLS) hatch_build.py

@@ -106,8 +106,8 @@ def _policy_lesson(name: str, matroid: Any, options: dict[str, Any], simulated: 
         policy = build_policy(name, options, matroid, context=context)
         _play(policy)
         if simulated:
-            # Kernels that are not optimised yet are slow: few rounds, but where there is more to learn in later ones.
-            _simulate(policy.clone(), 40 if name == "cts" else 8)
+            # Kernels that are not optimised yet are slow, and these have much to do in a round.
+            _simulate(policy.clone(), 8 if name.startswith("comb-lin") or "clock" in options else 40)
 
     return lesson
 
