@@ -22,11 +22,12 @@ from semibandit.compiled.lanes import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_keys
 
 # Entries of `at`: where the entries begin, where the front ends, where the entries end, how many segments there are,
-# how many places are free at first before the entries.
-HEAD, FRONT, END, N_SEGMENTS, MARGIN = range(5)
+# how many places are free at first before the entries, how far somebody looked last.
+HEAD, FRONT, END, N_SEGMENTS, MARGIN, LOOKED_TO = range(6)
 
-# A segment of at most PIECE entries is sorted, not halved. A front longer than LONG_FRONT is cut, so that joining it
-# stays cheap. Segments are halved by the median of SAMPLE entries.
+# A segment of at most PIECE entries is sorted, not halved. A front longer than LONG_FRONT, and than four times what was
+# looked at last, is cut, so that joining it stays cheap; what is looked at in every round must not be sorted in every
+# round. Segments are halved by the median of SAMPLE entries.
 PIECE, LONG_FRONT, SAMPLE = 192, 1024, 9
 
 # More than halving makes; should there be more, the deepest two become one.
@@ -65,7 +66,7 @@ def new_lazy_order(n_arms: int, margin: int) -> LazyOrder:
     return LazyOrder(
         weight=np.zeros(room),
         arm=np.zeros(room, dtype=np.int64),
-        at=np.array([margin, margin, margin, 0, margin], dtype=np.int64),
+        at=np.array([margin, margin, margin, 0, margin, 0], dtype=np.int64),
         begin=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
         key_weight=np.zeros(_MOST_SEGMENTS),
         key_arm=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
@@ -197,6 +198,7 @@ def _add_segment(order, first, key_weight, key_arm):
 def close_gaps(order, end):
     """Entries of the front before `end` whose arm was made -1 are gone: let the others move up. O(end - HEAD)."""
     weight, arm = order.weight, order.arm
+    order.at[LOOKED_TO] = end - order.at[HEAD]
     to = end
     for i in range(end - 1, order.at[HEAD] - 1, -1):
         if arm[i] >= 0:
@@ -280,8 +282,9 @@ def join(order, arm, weight):
 def _cut_front(order):
     """Make what is long of the front a segment. O(1)."""
     at = order.at
-    if at[FRONT] - at[HEAD] > LONG_FRONT:
-        cut = at[HEAD] + PIECE
+    looked = at[LOOKED_TO]
+    if at[FRONT] - at[HEAD] > max(LONG_FRONT, 4 * looked):
+        cut = at[HEAD] + max(PIECE, 2 * looked)
         _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
         at[FRONT] = cut
 
@@ -315,7 +318,7 @@ def loosen(order, arm):
 
 def check_lazy_order(order: LazyOrder) -> None:
     """Assert front and segments. O(entries)."""
-    head, front, end, n, _ = (int(x) for x in order.at)
+    head, front, end, n = (int(x) for x in order.at[:MARGIN])
     assert 0 <= head <= front <= end <= len(order.arm)
     keys = list(zip((-order.weight[:end]).tolist(), order.arm[:end].tolist(), strict=True))
     assert keys[head:front] == sorted(keys[head:front])
