@@ -59,7 +59,17 @@ def title_of(axis: Any, text: str, below: str = "") -> None:
     """A title in bold, and a smaller line below it."""
     axis.set_title(text, loc="left", fontsize=11, fontweight="bold", color=INK, pad=22 if below else 8)
     if below:
-        axis.text(0, 1.02, below, transform=axis.transAxes, fontsize=8.5, color="#555555", va="bottom")
+        # In points, so that it stays under the title however tall the picture is.
+        axis.annotate(
+            below,
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 6),
+            textcoords="offset points",
+            fontsize=8.5,
+            color="#555555",
+            va="bottom",
+        )
 
 
 def plain_ticks(axis: Any, which: str) -> None:
