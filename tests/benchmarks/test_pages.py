@@ -51,7 +51,9 @@ def test_the_committed_page_is_what_the_committed_run_gives(committed: dict[str,
 def test_the_table_of_the_readme_is_what_the_committed_run_gives(committed: dict[str, Any]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert replaced(text, readme_table(committed)) == text
-    assert text[text.index(START) : text.index(END)].count("\n| ") == 2 + len(SUITE), "a row a case, and nothing else"
+    assert text[text.index(START) : text.index(END)].count("\n| ") == 2 + len(SUITE), (
+        "a row a case, and nothing else"
+    )
 
 
 def test_the_committed_run_is_whole_and_has_no_words_in_it(committed: dict[str, Any]) -> None:
