@@ -43,12 +43,10 @@ class Straight:
     def __init__(self, lock: Any) -> None:
         self._lock = lock
         self._current = np.ones(1, dtype=np.int64)
-        self.ended = False
 
     def end(self) -> None:
         """The arrays are not those of the policy any more. Whoever calls this holds the lock."""
         self._current[0] = 0
-        self.ended = True
 
     def turn(self, whole: Any, rank: int, engine: Any, query: Any, where: int) -> Turn:
         """``turn(policy)``: the next round by the kernels of `whole`, asking `engine` at ``query[where]``."""
