@@ -78,6 +78,19 @@ class Served:
     def learn(self, *given):
         return self.host.reward(self.at, *given)
 
+    def learn_together(self, *given):
+        return self.host.reward_together(self.at, *given)
+
+
+class OneByOne(Served):
+    """The same without what does many in one go."""
+
+    def decide_several(self, name, n):
+        return None
+
+    def learn_together(self, name, told):
+        return [], []
+
 
 def test_selects_of_a_batch_are_made_at_once_and_answered_each():
     served, twin = Served(make("cucb")), make("cucb")
@@ -115,3 +128,67 @@ def test_selects_of_a_batch_are_made_at_once_and_answered_each():
     for mine, theirs in zip(found, expected, strict=True):
         assert theirs is None or mine == msgspec.to_builtins(theirs)
     assert encode_results([], True) == encode_json(BatchAnswer([]))
+
+
+def _operations(rng, made, n):
+    """Rewards of decisions, most of them plain; some of what a client may also send in between."""
+    told = []
+    for _ in range(n):
+        one = made[int(rng.integers(max(0, len(made) - 40), len(made)))]
+        rewards = rng.random(len(one.arms)).round(3).tolist()
+        operation = RewardsOperation(policy="p", decision=one.decision, rewards=rewards)
+        odd = int(rng.integers(40))
+        if odd == 0:
+            rewards[int(rng.integers(len(rewards)))] = [1.5, float("nan"), float("inf"), -0.1][
+                rng.integers(4)
+            ]
+        elif odd == 1:
+            rewards.pop()
+        elif odd == 2:
+            operation.decision = ["aaaa-0-99999", "bbbb-0-1", "", "aaaa-0-x"][rng.integers(4)]
+        elif odd == 3:
+            operation.arms, operation.rewards = one.arms[:2], rewards[:2]
+        elif odd == 4:
+            operation.policy = "nobody"
+        told.append(operation)
+        if odd == 5:
+            told.append(SelectOperation(policy="p"))
+    return told
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("policy", ["cucb", "cts", "kl-osm", "random", "ftrl"])
+def test_rewards_of_a_batch_are_learnt_as_one_by_one(policy, seed, tmp_path):
+    more = [{}, {"max_pending": 30}, {"ttl": 5e-3}, {"options": {"outside": "clip"}}][seed % 4]
+    rng = np.random.default_rng(seed)
+    hosts = make(policy, **more), make(policy, **more)
+    mine, theirs = Served(hosts[0]), OneByOne(hosts[1])
+    made = []
+    for step in range(25):
+        mine.at = theirs.at = 400 * step
+        new = hosts[0].select(mine.at, "p", count=9)[1]
+        assert hosts[1].select(mine.at, "p", count=9)[1] == new
+        made += new
+        told = _operations(rng, made, int(rng.integers(1, 30)))
+        events, expected = [], []
+        results = do_all(mine, told, events)
+        assert encode_results(results, True) == encode_results(do_all(theirs, told, expected), True)
+        assert [encode_event(one) for one in events] == [encode_event(one) for one in expected]
+        assert hosts[0].position == hosts[1].position and hosts[0].time == hosts[1].time
+    assert content(hosts[0], tmp_path / "a") == content(hosts[1], tmp_path / "b")
+
+
+def test_that_rewards_of_a_batch_are_learnt_in_one_go():
+    host = make("cts")
+    made = host.select(0, "p", count=8)[1]
+    told = [RewardsOperation(policy="p", decision=one.decision, rewards=[0.5] * 4) for one in made]
+    told[5].rewards = [0.5, 0.5, 7.0, 0.5]
+    events, learnt = host.reward_together(1, "p", told)
+    assert len(events) == len(learnt) == 5 and host.position == 2 + 1 + 5
+    before = host.position, host.time, host.seats["p"].rewards
+    assert host.reward_together(2, "p", told[5:]) == ([], [])  # the first is bad
+    assert host.reward_together(2, "p", told[:2]) == ([], [])  # told already
+    assert host.reward_together(2, "nobody", told[6:]) == ([], [])
+    assert (host.position, host.time, host.seats["p"].rewards) == before
+    assert host.seats["p"].ledger.pending == 3
+    assert len(host.reward_together(2, "p", told[6:])[0]) == 2

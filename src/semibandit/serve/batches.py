@@ -1,4 +1,4 @@
-"""A batch: operations done in order, each for itself; selects that follow each other are made in one go."""
+"""A batch: operations done in order, each for itself; those of one sort that follow each other are done in one go."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from semibandit.serve.wire import (
     problem,
 )
 
+# Rewards that are looked at in one go at most: where they must be learnt one by one, the look was for nothing.
+_TOGETHER = 256
+
 Operation = SelectOperation | RewardsOperation
 #: What one operation led to, or several that followed each other.
 Result = Made | Decisions | Learnt | Problem | Several
@@ -30,31 +33,55 @@ Result = Made | Decisions | Learnt | Problem | Several
 def do_all(service: Service, operations: list[Operation], events: list[Event]) -> list[Result]:
     """Do the operations; what happened is added to `events`, also if a 503 ends it half way."""
     results: list[Result] = []
-    at = 0
+    at = alone = 0
     while at < len(operations):
-        end = _end_of_selects(operations, at)
-        done = service.decide_several(operations[at].policy, end - at) if end - at > 1 else None
-        if done is None:
-            results.append(_do(service, operations[at], events))
-            at += 1
-        else:
-            events.append(done[0])
-            results.append(done[1])
-            at = end
+        one = operations[at]
+        end = at + 1 if at < alone else _end_of_run(operations, at)
+        if end - at > 1 and type(one) is SelectOperation:
+            done = service.decide_several(one.policy, end - at)
+            if done is not None:
+                events.append(done[0])
+                results.append(done[1])
+                at = end
+                continue
+            alone = end
+        elif end - at > 1:
+            some: list[Any] = operations[at : min(end, at + _TOGETHER)]
+            told, learnt = service.learn_together(one.policy, some)
+            events += told
+            results += learnt
+            at += len(learnt)
+            if not learnt:  # it is refused, or a duplicate: it and what follows it, each for itself
+                alone = end
+            continue
+        results.append(_do(service, one, events))
+        at += 1
     return results
 
 
-def _end_of_selects(operations: list[Operation], at: int) -> int:
-    """Where those selects end that begin at `at`, ask the same policy, and ask for one decision among all its arms."""
-    policy, end = operations[at].policy, at
-    while end < len(operations):
-        one = operations[end]
-        if type(one) is not SelectOperation or one.policy != policy or one.key is not None:
-            break
-        if one.exclude is not None or one.among is not None or one.count is not None:
-            break
+def _end_of_run(operations: list[Operation], at: int) -> int:
+    """Where those end that begin at `at`, are of the same policy and sort, and ask for what is asked most often.
+
+    That is one decision among all arms, or all rewards of a decision.
+    """
+    first = operations[at]
+    policy, is_plain = first.policy, _is_select if type(first) is SelectOperation else _is_whole
+    end = at
+    while end < len(operations) and operations[end].policy == policy and is_plain(operations[end]):
         end += 1
     return end
+
+
+def _is_select(one: Any) -> bool:
+    if type(one) is not SelectOperation or one.key is not None:
+        return False
+    return one.exclude is None and one.among is None and one.count is None
+
+
+def _is_whole(one: Any) -> bool:
+    if type(one) is not RewardsOperation or one.decision is None:
+        return False
+    return one.arms is None and one.key is None
 
 
 def _do(service: Service, one: Operation, events: list[Event]) -> Result:

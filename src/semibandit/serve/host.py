@@ -36,8 +36,9 @@ from semibandit.serve.replaying import apply_all
 from semibandit.serve.seats import Seat
 from semibandit.serve.several import Several
 from semibandit.serve.specs import build, check_spec
+from semibandit.serve.together import reward_together
 from semibandit.serve.values import as_values, blame
-from semibandit.serve.wire import Learnt, Made, PolicySpec
+from semibandit.serve.wire import Learnt, Made, PolicySpec, RewardsOperation
 
 
 class Host:
@@ -262,6 +263,12 @@ class Host:
         packed = b"" if fresh is None else np.array(fresh, dtype="<u4").tobytes()
         event = Rewarded(at, name, number, pack_numbers(values), packed)
         return event, Learnt(counted, duplicates, dropped, ledger.left_of(number))
+
+    def reward_together(
+        self, at: int, name: str, told: list[RewardsOperation]
+    ) -> tuple[list[Rewarded], list[Learnt]]:
+        """`reward` of as many of these as can be learnt in one go, from the first on: their events and answers."""
+        return reward_together(self, at, name, told)
 
     def _reward(
         self, at: int, seat: Seat, number: int, places: list[int] | None, values: Any

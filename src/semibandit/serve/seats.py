@@ -124,10 +124,14 @@ class Seat:
         """A decision among all arms, by number: its own number, and its arms."""
         return self._decide(_NOTHING, 1, at)
 
+    def learns_together(self) -> bool:
+        """Whether `replay` can learn rewards of many decisions in one go. O(1)."""
+        return not self.labelled and self._policy._can_replay()
+
     def replays(self) -> int:
         """How many decisions `replay` can make now at most; 0 where all must be done one by one. O(1)."""
         rank, ledger = self._policy.matroid.rank, self.ledger
-        if self.labelled or rank * ledger.most > ledger.most_arms or not self._policy._can_replay():
+        if rank * ledger.most > ledger.most_arms or not self.learns_together():
             return 0
         # While plays that wait count, a decision that leaves makes another one of the next.
         return ledger.room(one_for_one=not self.heeds_waiting)

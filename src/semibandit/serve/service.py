@@ -23,7 +23,7 @@ import msgspec
 from semibandit.errors import FileError, SemibanditError
 from semibandit.serve.clock import ServiceClock
 from semibandit.serve.committer import Committer, Waiter
-from semibandit.serve.events import Event, encode_event, encode_group
+from semibandit.serve.events import Event, Rewarded, encode_event, encode_group
 from semibandit.serve.host import Host
 from semibandit.serve.keeper import Keeper, Upkeep
 from semibandit.serve.limits import Limits
@@ -35,7 +35,7 @@ from semibandit.serve.several import Several
 from semibandit.serve.snapshots import FolderShelf, Shelf
 from semibandit.serve.standby import Follower
 from semibandit.serve.store import Group, SharedStore, Store, StoreError, Taken
-from semibandit.serve.wire import Learnt, Made, PolicySpec
+from semibandit.serve.wire import Learnt, Made, PolicySpec, RewardsOperation
 
 Teller = Callable[..., None]
 T = TypeVar("T")
@@ -267,6 +267,10 @@ class Service:
             raise
         self.duplicates += learnt.duplicates
         return event, learnt
+
+    def learn_together(self, name: str, told: list[RewardsOperation]) -> tuple[list[Rewarded], list[Learnt]]:
+        """`Host.reward_together`; the events are the caller's to log."""
+        return self._do(self.host.reward_together, name, told)
 
     def count(self, name: str, key: str, arms: list[Any], rewards: list[Any]) -> tuple[Event | None, Learnt]:
         """`Host.update`; the event is the caller's to log."""
