@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import curves, shards
+from benchmarks import curves, shards, sweep
 from benchmarks.compare import compare_text
 from benchmarks.readme import rewrite
 from benchmarks.report import report_markdown, result_text
@@ -96,6 +96,7 @@ def compare_command(before: Path, after: Path) -> None:
 
 main.add_command(curves.command)
 main.add_command(shards.command)
+main.add_command(sweep.command)
 
 
 def _say(message: str) -> None:
