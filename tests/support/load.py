@@ -34,7 +34,7 @@ class Load(threading.Thread):
         self.strange = []
 
     def ask(self, connection, verb, body):
-        path = f"/v1/policies/default/{verb}"
+        path = "/v1/batch" if verb == "batch" else f"/v1/policies/default/{verb}"
         connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
         answer = connection.getresponse()
         content = json.loads(answer.read())
@@ -63,6 +63,9 @@ class Load(threading.Thread):
 
     def play(self, connection):
         """A decision, and rewards for some arms of it or of one before; what was cut off is sent again."""
+        if self.rng.random() < 0.2:
+            self.play_many(connection)
+            return
         if self.sent and self.rng.random() < 0.5:
             decision, rewards = self.rng.choice(list(self.sent.items()))
         else:
@@ -76,9 +79,35 @@ class Load(threading.Thread):
         body = {"decision": decision, "arms": list(rewards), "rewards": list(rewards.values())}
         learnt = self.ask(connection, "rewards", body)
         if learnt is not None:
-            assert learnt["counted"] + learnt["duplicates"] == len(rewards)
-            self.acknowledged.update({(decision, arm): reward for arm, reward in rewards.items()})
-            del self.sent[decision]
+            self.settle(decision, learnt)
+
+    def play_many(self, connection):
+        """Decisions in a batch, and all their rewards in another one, with some that were cut off before."""
+        operation = {"op": "select", "policy": "default"}
+        made = self.ask(connection, "batch", {"operations": [operation] * self.rng.randint(2, 5)})
+        if made is None:
+            return
+        for one in made["results"]:
+            self.sent[one["decision"]] = {arm: self.rng.random() for arm in one["arms"]}
+        again = self.rng.sample(list(self.sent.items()), min(2, len(self.sent)))
+        some = [(one["decision"], None, self.sent[one["decision"]]) for one in made["results"]]
+        some += [(decision, list(rewards), rewards) for decision, rewards in again]
+        operations = [
+            {"op": "rewards", "policy": "default", "decision": decision, "rewards": list(rewards.values())}
+            | ({} if arms is None else {"arms": arms})
+            for decision, arms, rewards in some
+        ]
+        learnt = self.ask(connection, "batch", {"operations": operations})
+        if learnt is not None:
+            for (decision, _, _), one in zip(some, learnt["results"], strict=True):
+                if decision in self.sent:
+                    self.settle(decision, one)
+
+    def settle(self, decision, learnt):
+        """All rewards of a decision are acknowledged."""
+        rewards = self.sent.pop(decision)
+        assert learnt["counted"] + learnt["duplicates"] == len(rewards)
+        self.acknowledged.update({(decision, arm): reward for arm, reward in rewards.items()})
 
 
 def account(events):
@@ -88,11 +117,11 @@ def account(events):
     arms_of, values = {}, {}
     for event in events:
         if type(event) is Selected:
-            arms = unpack_arms(event.arms)
-            assert policy.select().tolist() == arms.tolist()
-            arms_of[number] = arms
-            told.append((number, arms.tolist()))
-            number += 1
+            for arms in np.split(unpack_arms(event.arms), np.cumsum(event.sizes)[:-1].astype(int)):
+                assert policy.select().tolist() == arms.tolist()
+                arms_of[number] = arms
+                told.append((number, arms.tolist()))
+                number += 1
         elif type(event) is Rewarded:
             places = np.frombuffer(event.places, dtype="<u4").tolist() if event.places else None
             rewards = unpack_numbers(event.rewards)
