@@ -404,3 +404,17 @@ def test_a_sweep_of_many_cells_survives_the_death_of_a_node(machines: Machines, 
         assert results(tmp_path / "here") == results(tmp_path / folder)
     death.join()
     print("200 cells: {:.1f} s in one process, {:.1f} s on two nodes, {:.1f} s if one dies".format(*seconds))
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_sweeps_starts_nodes_of_its_own() -> None:
+    import json
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "benchmarks", "sweep", "--cells", "4", "--rounds", "50", "--turns", "1"]
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["cells"] == 4 and [len(times) for times in found["seconds"].values()] == [2, 2]

@@ -60,22 +60,19 @@ def do_all(service: Service, operations: list[Operation], events: list[Event]) -
 
 
 def _end_of_run(operations: list[Operation], at: int) -> int:
-    """Where those end that begin at `at`, are of the same policy and sort, and ask for what is asked most often.
+    """Where those end that begin at `at`, are of the same policy and sort, and are what is sent most often.
 
-    That is one decision among all arms, or all rewards of a decision.
+    That is one decision among all arms, or all rewards of a decision. At least one.
     """
-    first = operations[at]
-    policy, is_plain = first.policy, _is_select if type(first) is SelectOperation else _is_whole
-    end = at
-    while end < len(operations) and operations[end].policy == policy and is_plain(operations[end]):
+    first, end = operations[at], at
+    if type(first) is SelectOperation:
+        if first == SelectOperation(policy=first.policy):  # nothing is asked but a decision
+            while end < len(operations) and operations[end] == first:
+                end += 1
+        return max(end, at + 1)
+    while end < len(operations) and _is_whole(operations[end]) and operations[end].policy == first.policy:
         end += 1
-    return end
-
-
-def _is_select(one: Any) -> bool:
-    if type(one) is not SelectOperation or one.key is not None:
-        return False
-    return one.exclude is None and one.among is None and one.count is None
+    return max(end, at + 1)
 
 
 def _is_whole(one: Any) -> bool:

@@ -65,7 +65,7 @@ class PolicySpec(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults
         return None if self.ttl is None else round(self.ttl * 1e6)
 
 
-class SelectRequest(Struct, forbid_unknown_fields=True):
+class SelectRequest(Struct, forbid_unknown_fields=True, gc=False):
     """Ask for a decision: avoid `exclude`, choose only `among` these."""
 
     exclude: Arms | None = None
@@ -74,7 +74,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     key: Key | None = None
 
 
-class RewardsRequest(Struct, forbid_unknown_fields=True, kw_only=True):
+class RewardsRequest(Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
     """Rewards: of a `decision` (all its arms in their order, or those in `arms`), or of `arms` with a `key`."""
 
     rewards: list[float]
