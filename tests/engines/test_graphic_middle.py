@@ -12,11 +12,12 @@ from semibandit.engines.graphic.engine import (
     GraphicAdaptiveEngine,
     GraphicChallengerEngine,
     GraphicHotColdEngine,
+    GraphicOrderedEngine,
 )
 from semibandit.engines.graphic.state import N_DORMANT, SEARCHES
 from semibandit.matroids import Graphic
 
-ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicAdaptiveEngine)
+ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicOrderedEngine, GraphicAdaptiveEngine)
 
 
 def random_instance(rng: np.random.Generator) -> tuple[Graphic, Any]:
