@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import prefetch_to_write
 from semibandit.engines.graphic.edges import ABSENT, COLD, HEAD, IN_BASE, STATUS, TAIL, weight_of
 from semibandit.engines.graphic.state import (
     DIRTY,
@@ -131,6 +132,7 @@ def _take_base(handle, lam):
             continue
         arm = entry >> _ARM
         order.arm[i] = -1
+        prefetch_to_write(state.edges.table, arm)
         if not _is_loose(state, i, arm, lam):
             hot_edge[n, HOT_ARM] = arm
             hot_edge[n, HOT_IN_BASE] = 1
