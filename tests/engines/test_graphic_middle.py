@@ -115,7 +115,7 @@ def test_lockstep_in_the_middle_of_many() -> None:
 
 
 def test_the_order_is_left_where_the_base_lies_deep_in_it() -> None:
-    """Even weights: one order of all edges. Then a vertex has light edges only, so that Kruskal would see all others."""
+    """Even weights: one order of all edges. Then a vertex has only light ones, so that Kruskal would see all others."""
     rng = np.random.default_rng(3)
     u, v = np.triu_indices(100, 1)
     matroid = Graphic(np.stack([u, v], axis=1), 100)
