@@ -301,7 +301,7 @@ def test_adaptive_goes_from_busy_to_quiet(env: Any) -> None:
 @pytest.mark.bounds
 @pytest.mark.parametrize(("n_edges", "busy"), [(60, "hot-cold"), (90, "ordered"), (170, "prim")])
 def test_adaptive_changes_over_and_back(n_edges: int, busy: str) -> None:
-    """Twenty vertices, with neither, with an order, with a matrix: quiet stretches, and others in which much changes."""
+    """Twenty vertices, with neither, with an order, with a matrix: quiet stretches, and others where much changes."""
     rng = np.random.default_rng(6)
     matroid = graph_of(20, n_edges, 3)
     engine, oracle = GraphicAdaptiveEngine(matroid), resolve_engine(matroid)
