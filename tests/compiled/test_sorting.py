@@ -82,8 +82,11 @@ def test_a_heap_keeps_the_heaviest(draw: Any) -> None:
 @pytest.mark.bounds
 def test_sort_ids_and_by_arm() -> None:
     rng = np.random.default_rng(12)
-    for n, top in ((1, 5), (30, 1000), (49, 1), (500, 3), (2000, 10**9)):
-        ids = rng.integers(0, top, size=n)
+    for n, top in ((1, 5), (30, 1000), (49, 1), (500, 3), (2000, 10**9), (2000, -1), (3000, 10**6)):
+        # -1: one id far above all others, so that their highest bits are the same.
+        ids = (
+            np.append(rng.integers(0, 10**4, size=n - 1), 10**9) if top < 0 else rng.integers(0, top, size=n)
+        )
         expected = np.sort(ids)
         weight = rng.random(n)
         pairs = ids.copy(), weight.copy()

@@ -12,11 +12,12 @@ from semibandit.engines.graphic.engine import (
     GraphicAdaptiveEngine,
     GraphicChallengerEngine,
     GraphicHotColdEngine,
+    GraphicOrderedEngine,
 )
 from semibandit.engines.graphic.state import N_DORMANT, SEARCHES
 from semibandit.matroids import Graphic
 
-ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicAdaptiveEngine)
+ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicOrderedEngine, GraphicAdaptiveEngine)
 
 
 def random_instance(rng: np.random.Generator) -> tuple[Graphic, Any]:
@@ -111,3 +112,25 @@ def test_lockstep_in_the_middle(part: int) -> None:
 def test_lockstep_in_the_middle_of_many() -> None:
     for seed in range(1000, 1300):
         Middle(seed).run(40)
+
+
+def test_the_order_is_left_where_the_base_lies_deep_in_it() -> None:
+    """Even weights: one order of all edges. Then a vertex has only light ones, so that Kruskal would see all others."""
+    rng = np.random.default_rng(3)
+    u, v = np.triu_indices(100, 1)
+    matroid = Graphic(np.stack([u, v], axis=1), 100)
+    engine, oracle = GraphicAdaptiveEngine(matroid), resolve_engine(matroid)
+    seen = []
+    for lonely in (False, True, False):
+        weights = rng.random(len(u)) - 9.0 * (lonely & (u == 0))
+        for either in (engine, oracle):
+            either.set_weights(np.arange(len(u)), weights)
+        for _ in range(120):
+            base = engine.base()
+            assert np.array_equal(base, oracle.base())
+            weights[base] -= (0.3 + rng.random(len(base))) * ~(lonely & (u[base] == 0))
+            for either in (engine, oracle):
+                either.set_weights(base, weights[base])
+        seen.append(engine.solver)
+    engine._check()
+    assert seen == ["ordered", "hot-cold", "ordered"]

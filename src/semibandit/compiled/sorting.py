@@ -22,6 +22,9 @@ from semibandit.compiled.jit import inline_kernel, kernel
 # Below so many, insertion is best; a bucket with more entries than this calls for another way.
 FEW, CROWD = 24, 24
 
+# Up to so many ids are spread by their highest byte first.
+MOST_SPREAD = 2048
+
 # -- pairs of weight and arm -------------------------------------------------------------------------------------
 
 
@@ -184,27 +187,68 @@ def _insert(ids, n):
         ids[j + 1] = x
 
 
+@inline_kernel
+def _is_sorted(ids, n):
+    """Whether ids[:n] ascend. O(n), in vector registers."""
+    falls = False
+    for i in range(1, n):
+        falls |= ids[i - 1] > ids[i]
+    return not falls
+
+
+@inline_kernel
+def _spread(ids, n, shift, spare, count):
+    """Sort ids[:n] by their bits from `shift` on, 8 at most, into `spare` and back. Stable. O(n)."""
+    _count_bytes(ids, n, shift, count)
+    for i in range(n):
+        d = (ids[i] >> shift) & 255
+        spare[count[d]] = ids[i]
+        count[d] += 1
+    for i in range(n):
+        ids[i] = spare[i]
+
+
+@inline_kernel
+def _insert_within(ids, n, budget):
+    """Sort ids[:n] ascending by insertion with at most `budget` moves; whether that was enough."""
+    for i in range(1, n):
+        x = ids[i]
+        j = i - 1
+        while j >= 0 and ids[j] > x:
+            ids[j + 1] = ids[j]
+            j -= 1
+        ids[j + 1] = x
+        budget -= i - 1 - j
+        if budget < 0:
+            return False
+    return True
+
+
 @kernel
 def sort_ids(ids, n, spare, count):
     """Sort ids[:n] (nonnegative) ascending: insertion for few, else a byte a pass. O(n log K).
 
-    Changes all arrays; `spare` needs n entries, `count` 257.
+    Ids that lie evenly need one pass, by their highest bits, and a few moves. Changes all arrays; `spare` needs n
+    entries, `count` 257.
     """
     if n <= 2 * FEW:
         _insert(ids, n)
         return
+    if _is_sorted(ids, n):
+        return
     top = ids[0]
     for i in range(1, n):
         top = max(top, ids[i])
+    if n <= MOST_SPREAD:
+        shift = 0
+        while (top >> shift) > 255:
+            shift += 1
+        _spread(ids, n, shift, spare, count)
+        if _insert_within(ids, n, FEW * n):
+            return
     shift = 0
     while (top >> shift) > 0:
-        _count_bytes(ids, n, shift, count)
-        for i in range(n):
-            d = (ids[i] >> shift) & 255
-            spare[count[d]] = ids[i]
-            count[d] += 1
-        for i in range(n):
-            ids[i] = spare[i]
+        _spread(ids, n, shift, spare, count)
         shift += 8
 
 

@@ -1,7 +1,7 @@
 """Changing over between the solvers: each finds the hot edges as the other left them.
 
-From hot and cold edges to challengers and back in O(V); from Prim to hot and cold edges in O(K). Prim itself only needs
-its matrix (`prim.fill_matrix`).
+From hot and cold edges to challengers and back in O(V); from Prim or the order of all edges to hot and cold edges in
+O(K). These two need nothing but the weights (`prim.fill_matrix`, `ordered.fill_order`).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def leave_challengers(handle):
 
 
 @kernel
-def leave_prim(handle, lam):
+def leave_weights(handle, lam):
     """Make the base hot, in no order, and all other present edges cold, with their weights. O(K)."""
     state = open_forest(handle)
     hot_edge, lengths, table = state.hot.edge, state.lengths, state.edges.table

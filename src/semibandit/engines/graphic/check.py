@@ -38,10 +38,13 @@ from semibandit.engines.graphic.state import (
     N_BEATEN,
     N_DORMANT,
     N_HOT,
+    N_OUT,
     N_PICKED,
     N_RISEN,
     N_TREE,
     NEXT_HALF,
+    ORDER_BITS,
+    ORDERED,
     PREVIOUS_HALF,
     PRIM,
     STALE,
@@ -50,6 +53,8 @@ from semibandit.engines.graphic.state import (
     WOKEN,
     ForestState,
 )
+from semibandit.engines.order.lazy import END, check_lazy_order
+from semibandit.engines.order.lazy import HEAD as FIRST
 from semibandit.engines.switch import IN_USE, check_switch
 
 Mask = npt.NDArray[np.bool_]
@@ -58,17 +63,17 @@ Mask = npt.NDArray[np.bool_]
 def check_forest(state: ForestState, deleted: Mask) -> None:
     """Assert what holds between any two calls. O(D K)."""
     flags, table, recs, lam = state.flags, state.edges.table, state.recs, float(state.lam[0])
-    check_switch(state.switch, (HOT_COLD, CHALLENGERS, PRIM))
+    check_switch(state.switch, (HOT_COLD, CHALLENGERS, PRIM, ORDERED))
     assert np.array_equal(table[:, STATUS] == ABSENT, deleted | (table[:, TAIL] == table[:, HEAD]))
     base = state.answer.arms[: state.lengths[N_BASE]]
     assert (np.diff(base) > 0).all() and np.array_equal(np.flatnonzero(table[:, IN_BASE]), base)
     assert (table[:, IN_BASE] <= 1).all() and (state.vertex[:, MARK] == 0).all()
     assert (state.parts.label == 0).all()
     weight = recs[:, ALPHA] + lam * recs[:, BETA]
-    if state.switch[IN_USE] == PRIM:
+    if state.switch[IN_USE] in (PRIM, ORDERED):
         assert np.isinf(state.tree.bound_weight).all() and (table[:, TREE_INDEX] == -1).all()
         if not flags[STALE]:
-            _check_matrix(state, weight)
+            (_check_matrix if state.switch[IN_USE] == PRIM else _check_order)(state, weight)
         return
     if not flags[STALE]:
         check_edges(state.edges, recs, lam)
@@ -126,6 +131,22 @@ def _check_matrix(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
     assert filled == set(best) or not best or len(matrix) <= 2
     for (u, v), (_, arm) in best.items():
         assert state.matrix.arm[u, v] == state.matrix.arm[v, u] == arm
+
+
+def _check_order(state: ForestState, weight: npt.NDArray[np.float64]) -> None:
+    """The order has an entry for each present arm outside the base, and loose ones as counted."""
+    table, order = state.edges.table, state.ordered.order
+    check_lazy_order(order)
+    out = state.ordered.out[: state.ordered.size[N_OUT]] >> 2 * ORDER_BITS
+    assert np.array_equal(np.sort(out), np.flatnonzero(table[:, IN_BASE]))
+    entries = order.arm[order.at[FIRST] : order.at[END]]
+    arms = entries >> 2 * ORDER_BITS
+    ends = np.stack([(entries >> ORDER_BITS) % (1 << ORDER_BITS), entries % (1 << ORDER_BITS)], axis=1)
+    assert np.array_equal(ends, table[arms][:, [TAIL, HEAD]])
+    waiting = (table[:, STATUS] != ABSENT) & (table[:, IN_BASE] == 0)
+    assert np.array_equal(np.bincount(arms, minlength=len(table)), waiting + order.loose.astype(np.int64))
+    right = order.weight[order.at[FIRST] : order.at[END]] == weight[arms]
+    assert np.isin(np.flatnonzero(waiting), arms[right]).all()
 
 
 def _check_hot(state: ForestState, weight: npt.NDArray[np.float64]) -> None:

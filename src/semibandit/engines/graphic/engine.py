@@ -16,12 +16,14 @@ from semibandit.engines.graphic.rounds import (
     forest_select,
     forest_touch,
     forest_touch_all,
+    forest_touch_answer,
     forest_touch_many,
 )
 from semibandit.engines.graphic.state import (
     ADAPTIVE,
     CHALLENGERS,
     HOT_COLD,
+    ORDERED,
     PRIM,
     ForestHandle,
     new_forest,
@@ -31,13 +33,14 @@ from semibandit.engines.registry import STAIRS, register_engine
 from semibandit.engines.switch import IN_USE
 from semibandit.matroids import Graphic, Matroid
 
-SOLVER_NAMES = {HOT_COLD: "hot-cold", CHALLENGERS: "challengers", PRIM: "prim"}
+SOLVER_NAMES = {HOT_COLD: "hot-cold", CHALLENGERS: "challengers", PRIM: "prim", ORDERED: "ordered"}
 
 implement_engine(
     ForestHandle,
     forest_select,
     forest_touch,
     touch_many=forest_touch_many,
+    touch_answer=forest_touch_answer,
     touch_all=forest_touch_all,
     remove=forest_remove,
     restore=forest_restore,
@@ -85,7 +88,7 @@ class GraphicAdaptiveEngine(CompiledEngine):
 
     @property
     def solver(self) -> str:
-        """Which solver is in use: "hot-cold", "challengers" or "prim"."""
+        """Which solver is in use: "hot-cold", "challengers", "ordered" or "prim"."""
         return SOLVER_NAMES[int(self._forest.switch[IN_USE])]
 
     def memory(self) -> int:
@@ -114,3 +117,10 @@ class GraphicPrimEngine(GraphicAdaptiveEngine):
 
     name = "prim"
     _solver_mode = PRIM
+
+
+class GraphicOrderedEngine(GraphicAdaptiveEngine):
+    """One order of all edges at all times: for busy states in which the base lies near its top."""
+
+    name = "ordered"
+    _solver_mode = ORDERED

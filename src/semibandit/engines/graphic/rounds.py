@@ -1,8 +1,7 @@
 """Rounds of the graphic engines: bring the answer up to date by the solver in use, then see which should go on.
 
 Between rounds the solver in use is told what changed (`forest_touch`, `forest_remove`, `forest_restore`). A round with
-hot and cold edges or by Prim is a busy round, one with challengers a quiet round (`semibandit.engines.switch`). Prim is
-the busy solver where the state has a matrix; hot and cold edges are then the way from Prim to the challengers and back.
+challengers is a quiet round, any other a busy one (`semibandit.engines.switch`, `busy`).
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.engines.graphic.busy import CHANGE, NS_EXCHANGE, after_busy_round, busy_round
 from semibandit.engines.graphic.challengers import solve_challengers
-from semibandit.engines.graphic.changeover import enter_challengers, leave_challengers, leave_prim
+from semibandit.engines.graphic.changeover import leave_challengers
 from semibandit.engines.graphic.edges import (
     ABSENT,
     COLD,
@@ -26,9 +26,13 @@ from semibandit.engines.graphic.edges import (
     set_status,
     weight_of,
 )
-from semibandit.engines.graphic.hot_cold import answer_from_hot, cool_down, solve_hot_cold
-from semibandit.engines.graphic.hot_list import FEW_AWAKE, MOST_AWAKE, make_dormant
-from semibandit.engines.graphic.prim import fill_matrix, solve_prim, touch_matrix
+from semibandit.engines.graphic.ordered import (
+    fill_order,
+    remove_from_order,
+    restore_to_order,
+    touch_order,
+)
+from semibandit.engines.graphic.prim import fill_matrix, touch_matrix
 from semibandit.engines.graphic.state import (
     ADAPTIVE,
     BUSY_ROUND,
@@ -38,24 +42,18 @@ from semibandit.engines.graphic.state import (
     DIRTY,
     EXCHANGES,
     HOT_COLD,
-    HOT_LIMIT,
     N_BASE,
     N_BEATEN,
-    N_DORMANT,
-    N_HOT,
     N_RISEN,
-    PASSES,
+    ORDERED,
     PRIM,
     SEARCH,
     SEARCH_WORK,
     SEARCHES,
     STALE,
     UNSORTED,
-    WARMED,
     WHOLE_COMPONENT,
     WOKEN,
-    n_all_hot,
-    no_hot_edges,
     open_forest,
     search_start_cost,
 )
@@ -64,90 +62,12 @@ from semibandit.engines.switch import (
     IN_USE,
     busy_pays,
     change_to_busy,
-    change_to_quiet,
     count_cost,
     count_round,
-    quiet_pays,
 )
 
-# What things cost in nanoseconds (measured; only ratios matter): a hot edge in a pass, a dormant one in a round, a
-# vertex in a busy round, an edge warmed up and cooled down, an entry of Prim's matrix; an exchange, and a round without
-# any.
-NS_HOT, NS_DORMANT, NS_VERTEX, NS_WARMED, NS_MATRIX = 12.0, 5.0, 60.0, 200.0, 1.8
-NS_EXCHANGE, NS_QUIET = 200.0, 100.0
-
-# For an exchange the challengers search so many times, on average (measured).
-SEARCHES_PER_EXCHANGE = 1.3
-
-# A change of the solver costs about so many busy rounds.
-CHANGE = 2.0
-
-# How fast running means follow: per busy round, and per search.
-FOLLOW_BUSY, FOLLOW_SEARCH = 0.2, 0.05
-
-
-# -- busy rounds -------------------------------------------------------------------------------------------------
-
-
-@inline_kernel
-def _busy_round(handle, state, lam):
-    """Make the answer right by Prim or by hot and cold edges, and count what it cost. O(V^2) or O(V + changes)."""
-    switch, lengths, counters = state.switch, state.lengths, state.counters
-    n_vertices = state.vertex.shape[0]
-    # With hot and cold edges, a round after a step of the clock, or in which many are warmed up, says nothing about
-    # those to come. Prim leaves the order of hot edges as it was.
-    telling = switch[IN_USE] == PRIM or not state.flags[UNSORTED]
-    warmed = np.int64(0)
-    if switch[IN_USE] == PRIM:
-        lengths[N_HOT] = solve_prim(state)
-        cost = NS_MATRIX * n_vertices * n_vertices
-    else:
-        passes, warmed = counters[PASSES], counters[WARMED]
-        solve_hot_cold(handle, lam)
-        passes = counters[PASSES] - passes
-        warmed = counters[WARMED] - warmed
-        cost = NS_HOT * lengths[N_HOT] * passes + NS_DORMANT * lengths[N_DORMANT] + NS_WARMED * warmed
-    cost += NS_VERTEX * n_vertices
-    exchanges = answer_from_hot(handle)
-    counters[EXCHANGES] += exchanges
-    if telling and warmed <= 2 * exchanges + n_vertices // 4 + 4:
-        _count_busy_round(state, cost, exchanges)
-
-
-@inline_kernel
-def _count_busy_round(state, cost, exchanges):
-    """Compare a busy round with what the challengers would have done for these exchanges. O(1)."""
-    costs = state.costs
-    costs[BUSY_ROUND] += FOLLOW_BUSY * (cost - costs[BUSY_ROUND])
-    challengers = SEARCHES_PER_EXCHANGE * exchanges * (costs[SEARCH] + NS_EXCHANGE) + NS_QUIET
-    count_cost(state.switch, cost, challengers)
-
-
-@inline_kernel
-def _after_busy_round(handle, state, lam):
-    """Let the challengers go on if they should; else keep the hot edges few, or go back to Prim."""
-    switch, lengths = state.switch, state.lengths
-    quiet = state.solver_mode == CHALLENGERS
-    if state.solver_mode == ADAPTIVE:
-        quiet = quiet_pays(switch, CHANGE * state.costs[BUSY_ROUND])
-    if switch[IN_USE] == PRIM:
-        if quiet:
-            # The next round goes by hot and cold edges, and from there to the challengers.
-            leave_prim(handle, lam)
-            switch[IN_USE] = HOT_COLD
-            state.flags[DIRTY] = True
-        return
-    if quiet or n_all_hot(state) > lengths[HOT_LIMIT]:
-        cool_down(handle)
-    if quiet:
-        enter_challengers(handle)
-        change_to_quiet(switch, CHALLENGERS)
-    elif state.matrix.key.shape[0] > 0:
-        no_hot_edges(state)
-        fill_matrix(handle, lam)
-        switch[IN_USE] = PRIM
-    elif lengths[N_HOT] > MOST_AWAKE * lengths[N_BASE] + FEW_AWAKE:
-        make_dormant(handle)
+# How fast the running mean of what a search costs follows, per search.
+FOLLOW_SEARCH = 0.05
 
 
 # -- quiet rounds ------------------------------------------------------------------------------------------------
@@ -196,6 +116,8 @@ def _read_weights(handle, state, lam):
     state.flags[STALE] = False
     if state.switch[IN_USE] == PRIM:
         fill_matrix(handle, lam)
+    elif state.switch[IN_USE] == ORDERED:
+        fill_order(handle, lam)
     else:
         reweigh_cold(state.edges, state.recs, lam, np.bool_(False))
         state.flags[UNSORTED] = True
@@ -216,8 +138,8 @@ def solve_forest(handle, lam):
     if switch[IN_USE] == CHALLENGERS:
         _quiet_round(handle, state, lam)
     else:
-        _busy_round(handle, state, lam)
-        _after_busy_round(handle, state, lam)
+        busy_round(handle, state, lam)
+        after_busy_round(handle, state, lam)
     return state.lengths[N_BASE]
 
 
@@ -268,6 +190,8 @@ def forest_touch(forest, arm):
         return
     if switch[IN_USE] == PRIM:
         touch_matrix(state, arm)
+    elif switch[IN_USE] == ORDERED:
+        touch_order(handle, state, arm)
     elif table[arm, STATUS] == COLD:
         _touch_cold(handle, arm)
     elif switch[IN_USE] == HOT_COLD:
@@ -292,6 +216,8 @@ def forest_remove(forest, arms):
         if switch[IN_USE] == PRIM:
             table[arm, STATUS] = ABSENT
             touch_matrix(state, arm)
+        elif switch[IN_USE] == ORDERED:
+            remove_from_order(state, arm)
         elif status == COLD:
             set_status(state.edges, arm, -np.inf, np.int64(ABSENT))
         else:
@@ -319,6 +245,8 @@ def forest_restore(forest, arms):
         if state.switch[IN_USE] == PRIM:
             table[arm, STATUS] = COLD
             touch_matrix(state, arm)
+        elif state.switch[IN_USE] == ORDERED:
+            restore_to_order(handle, state, arm)
         elif table[arm, TREE_INDEX] >= 0:
             table[arm, STATUS] = HOT
             list_if_beaten(state, arm, state.lam[0])
@@ -333,11 +261,36 @@ def forest_touch_all(forest):
     flags[STALE] = flags[DIRTY] = True
 
 
+@inline_kernel
+def forest_touch_answer(forest, arms, n):
+    """The records of all arms of the answer changed. O(1) where they are out of an order, else arm by arm."""
+    state = open_forest(forest.handle)
+    if state.switch[IN_USE] == ORDERED:
+        state.flags[DIRTY] = True
+    else:
+        for i in range(n):
+            forest_touch(forest, arms[i])
+
+
+@inline_kernel
+def _is_answer(state, arms):
+    """Whether `arms` is the very answer of the last round, in order. O(D)."""
+    if arms.shape[0] != state.lengths[N_BASE]:
+        return False
+    other = False
+    for i in range(arms.shape[0]):  # without a way out, so that it runs in vector registers
+        other |= arms[i] != state.answer.arms[i]
+    return not other
+
+
 @kernel
 def forest_touch_many(forest, arms):
     """Arm by arm, or all weights anew where that is cheaper."""
-    n_arms, rank = forest.recs.shape[0], open_forest(forest.handle).answer.arms.shape[0]
-    if arms.shape[0] > max(n_arms // 16, rank) + 64:
+    state = open_forest(forest.handle)
+    n_arms, rank = forest.recs.shape[0], state.answer.arms.shape[0]
+    if state.switch[IN_USE] == ORDERED and _is_answer(state, arms):
+        state.flags[DIRTY] = True
+    elif arms.shape[0] > max(n_arms // 16, rank) + 64:
         forest_touch_all(forest)
     else:
         for i in range(arms.shape[0]):

@@ -11,13 +11,18 @@ from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, S
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.engines.graphic.answer import Answer, Scratch, new_answer, new_scratch
 from semibandit.engines.graphic.edges import Edges, Int32Array, aligned, new_edges
+from semibandit.engines.order.lazy import LazyOrder, new_lazy_order
 from semibandit.engines.switch import new_switch
 
 # Solvers, and the solver mode of an engine: one of them at all times, or whichever is cheaper.
-HOT_COLD, CHALLENGERS, PRIM, ADAPTIVE = range(4)
+HOT_COLD, CHALLENGERS, PRIM, ORDERED, ADAPTIVE = range(5)
 
 # Adaptive keeps the matrix of dense Prim for graphs of at most so many vertices and at least so many edges a vertex.
 PRIM_VERTICES, PRIM_DEGREE = 80, 8
+
+# Adaptive keeps an order of all edges where it has no matrix and there are at least so many edges a vertex. Entries of
+# the order have so many bits for a vertex.
+ORDER_DEGREE, ORDER_BITS = 4, 16
 
 # Columns of `vertex`. Kruskal's: the label of its tree, the next vertex in the circle of the tree, the size of the tree
 # that has its label, and the place in the order of hot edges at which it came to its anchor. The challengers': its
@@ -49,8 +54,14 @@ N_HOT, HOT_LIMIT, N_TREE, N_BASE, N_BEATEN, N_RISEN, N_CHANGED, N_DORMANT, N_PIC
 # for them (in nanoseconds), arms that entered the base.
 PASSES, WARMED, SEARCHES, SEARCH_WORK, EXCHANGES = range(5)
 
-# Entries of `costs`, running means in nanoseconds: a round of a busy solver, a loose edge.
-BUSY_ROUND, SEARCH = range(2)
+# Entries of `costs`: running means of a round of a busy solver and of a loose edge, in nanoseconds, and of how many
+# edges come before the lightest one of the base; then what the busy solver in use, of hot and cold edges and the order
+# of all, has lost against the other (as in `semibandit.engines.switch`).
+BUSY_ROUND, SEARCH, DEPTH, LOST_TO_OTHER = range(4)
+
+# Entries of `ordered.size`: arms of the base that are out of the order, the most that a base can have as far as is
+# known, and how many entries the last round looked at.
+N_OUT, MOST, LOOKED = range(3)
 
 
 class HotEdges(NamedTuple):
@@ -123,11 +134,23 @@ class Matrix(NamedTuple):
     best_from: Ints1
 
 
+class Ordered(NamedTuple):
+    """All present edges but those of the base in a lazy order, and the base as entries of it (`ordered`).
+
+    Without room where the order is not wanted.
+    """
+
+    order: LazyOrder
+    out: Ints1
+    size: Ints1
+
+
 class ForestState(NamedTuple):
     """All edges, what each solver keeps, the sorted answer, and which solver is in use (``switch[IN_USE]``).
 
     HOT_COLD: the hot edges are in `hot`, and the base is a part of them. CHALLENGERS: the hot edges are the base
     itself, in `tree`. PRIM: all weights are in `matrix`, and `edges` are out of date but for what is absent.
+    ORDERED: likewise, with all weights in `ordered`.
     """
 
     recs: Floats2
@@ -137,6 +160,7 @@ class ForestState(NamedTuple):
     tree: Tree
     parts: Parts
     matrix: Matrix
+    ordered: Ordered
     answer: Answer
     scratch: Scratch
     lam: Floats1
@@ -222,6 +246,13 @@ def wants_matrix(solver_mode: int, n_vertices: int, n_arms: int) -> bool:
     return solver_mode == PRIM or (solver_mode == ADAPTIVE and fits)
 
 
+def wants_order(solver_mode: int, n_vertices: int, n_arms: int) -> bool:
+    """Whether the order of all edges may be the busy solver: for many edges a vertex, or where it is asked for."""
+    fits = n_vertices <= 1 << ORDER_BITS and n_arms >= ORDER_DEGREE * n_vertices
+    matrix = wants_matrix(solver_mode, n_vertices, n_arms)
+    return solver_mode == ORDERED or (solver_mode == ADAPTIVE and fits and not matrix)
+
+
 def _new_vertices(tail: IntArray, head: IntArray, n_vertices: int) -> Int32Array:
     vertex: Int32Array = aligned(8 * n_vertices, np.int32, 0).reshape(n_vertices, 8)
     vertex[:, FIRST_HALF] = -1
@@ -281,6 +312,14 @@ def _new_matrix(tail: IntArray, head: IntArray, n_vertices: int) -> Matrix:
     )
 
 
+def _new_ordered(n_arms: int, rank: int) -> Ordered:
+    return Ordered(
+        order=new_lazy_order(n_arms, rank),
+        out=np.zeros(rank, dtype=np.int64),
+        size=np.zeros(3, dtype=np.int64),
+    )
+
+
 def new_forest(
     recs: FloatArray, tail: IntArray, head: IntArray, n_vertices: int, rank: int, solver_mode: int
 ) -> ForestState:
@@ -294,6 +333,8 @@ def new_forest(
     lengths[HOT_LIMIT] = 4 * rank + 64
     first_search = search_start_cost.py_func(n_vertices) + 0.6 * min(n_vertices, 1000)
     none = np.zeros(0, dtype=np.int64)
+    first = PRIM if prim else ORDERED if solver_mode == ORDERED else HOT_COLD
+    order = wants_order(solver_mode, n_vertices, n_arms)
     return ForestState(
         recs=recs,
         edges=new_edges(tail, head, n_vertices),
@@ -302,13 +343,14 @@ def new_forest(
         tree=_new_tree(n_arms, n_vertices, rank),
         parts=_new_parts(n_vertices, rank),
         matrix=_new_matrix(tail, head, n_vertices) if prim else _new_matrix(none, none, 0),
+        ordered=_new_ordered(n_arms, rank) if order else _new_ordered(0, 0),
         answer=new_answer(rank),
         scratch=new_scratch(size),
         lam=np.zeros(1),
         flags=flags,
         lengths=lengths,
         counters=np.zeros(5, dtype=np.int64),
-        costs=np.array([150.0 * n_vertices, first_search]),
-        switch=new_switch(PRIM if prim else HOT_COLD),
+        costs=np.array([150.0 * n_vertices, first_search, n_arms, 0.0]),
+        switch=new_switch(first),
         solver_mode=solver_mode,
     )

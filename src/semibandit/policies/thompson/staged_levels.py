@@ -19,6 +19,9 @@ _NEXT_STAGE, _NEXT_CLOSE = 3.0, 3.0
 # A setting costs about this many looks at every group.
 _LOOKS = 4.0
 _CLOSE, _MOST_STEPS = 1.25, 40
+# What a round in a graph says that was needed, of what was thought: without and with a second stage; and up to how many
+# times what is usual.
+_FEWER, _MORE, _MOST_OF_USUAL = 0.96, 1.36, 1.6
 
 
 @kernel
@@ -142,3 +145,22 @@ def adapt_level(g, c, tried, beyond, need, below):
         level[WASTE] += waste
         if level[WASTE] > _LOOKS * (level[GROUPS] + 4.0) and (level[X0] > 0.0 or beyond > 4.0 * need + 16.0):
             reset_level(g, c)
+
+
+@inline_kernel
+def usual_need(rank):
+    """Where arms are refused one by one: about as many as connect a random graph. O(1)."""
+    return rank * max(1.0, 0.5 * math.log(rank + 1.0))
+
+
+@inline_kernel
+def need_of_graph(old, last, below, plain, rank):
+    """How many samples a round in a graph would have needed, of which the one at `last` was picked last, for the level
+    to learn from; `plain`: what is said for other matroids. O(1).
+
+    The edges of the last few vertices are dear to draw apart, and with V / 2 more samples their number falls by e. So
+    one round in ten goes on to a second stage, unless the graph is far from a random one.
+    """
+    if below == 0:
+        return last if 2.0 * last < old else _FEWER * old
+    return _MORE * old if old < _MOST_OF_USUAL * usual_need(rank) else plain

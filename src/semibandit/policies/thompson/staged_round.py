@@ -7,19 +7,20 @@ open can be listed, these alone are drawn. Arms of closed classes, and arms that
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from semibandit.compiled.handle import Ints1, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.sorting import merge_sort, sort_ids, sort_keys
 from semibandit.policies.rounds import ASK, implement_rounds
-from semibandit.policies.thompson.posterior_layout import GROUPS, SECOND, X0, Groups
+from semibandit.policies.thompson.posterior_layout import GROUPS, NEED, SECOND, X0, Groups
 from semibandit.policies.thompson.rounds import BEGIN, END, grouped_learn
 from semibandit.policies.thompson.staged_levels import (
     adapt_level,
     find_level,
+    need_of_graph,
     open_level,
+    usual_need,
     wanted,
 )
 from semibandit.policies.thompson.staged_points import (
@@ -40,7 +41,9 @@ from semibandit.policies.thompson.staged_points import (
     mark_points,
 )
 from semibandit.policies.thompson.staged_rules import (
+    GRAPH,
     Rule,
+    graph_run,
     rule_clear,
     rule_list,
     rule_open,
@@ -92,6 +95,11 @@ def _play_part(g, points, rng, rule, value, entry, begin, end, j, stop, out, pic
     points.meta[LATE] = 0
     points.meta[MARKED] = 0
     i = last = begin
+    if rule.kind == GRAPH and g.population.shape[0] == 1:
+        # All samples of the first stage come before its level.
+        before = picked
+        picked, last, i = graph_run(rule.graph, entry, begin, end, ARM_BITS, out, picked, most)
+        points.tally[0, PICKED] += picked - before
     while picked < most:
         # What comes next: a sample of the first stage, a level of the first stage, or something of later stages.
         x = value[i] if i < end else -1.0
@@ -186,7 +194,7 @@ def play_stages(g, points, rng, rule, most, apart, out):
         if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
             need = float(most[c])
             # Where arms are refused one by one, about as many as connect a random graph.
-            open_level(g, c, need if apart or classes > 1 else need * max(1.0, 0.5 * math.log(need + 1.0)))
+            open_level(g, c, need if apart or classes > 1 else usual_need(need))
     draw_points(g, points, rng)
     rule_clear(rule)
     first = points.meta[FIRST]
@@ -202,6 +210,8 @@ def play_stages(g, points, rng, rule, most, apart, out):
         # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
         beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
         need = float(last) if below == 0 else (0.9 * beyond if 4 * below < beyond else float(beyond))
+        if rule.kind == GRAPH:
+            need = need_of_graph(g.level[0, NEED], float(last), below, need, float(most[0]))
         adapt_level(g, 0, float(points.tally[0, TRIED]), float(beyond), need, below)
     else:
         for c in range(classes):

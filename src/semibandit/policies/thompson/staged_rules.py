@@ -14,6 +14,7 @@ import numpy as np
 from semibandit.arms import IntArray
 from semibandit.compiled.handle import Ints1, Ints2, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import prefetch
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
 
@@ -100,6 +101,24 @@ def _graph_pick(rule, arm):
     ring[v] = ring[a]
     ring[a] = b
     return True
+
+
+@kernel
+def graph_run(rule, entry, begin, end, arm_bits, out, picked, most):
+    """`_graph_pick` for the arms ``entry[begin:end]`` in turn, until `most` are picked. How many are, and the places
+    after the last of these arms and after the last that was looked at."""
+    # Ends are seldom in a cache: looked at in one go, they are waited for together.
+    for i in range(begin, end):
+        prefetch(rule.ends, entry[i] & arm_bits)
+    i = last = begin
+    while picked < most and i < end:
+        arm = entry[i] & arm_bits
+        i += 1
+        if _graph_pick(rule, arm):
+            out[picked] = arm
+            picked += 1
+            last = i
+    return picked, last, i
 
 
 @kernel
