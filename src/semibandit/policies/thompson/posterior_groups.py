@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
@@ -30,7 +31,6 @@ from semibandit.policies.thompson.posterior_layout import (
     NEXT,
     PLACE,
     PREV,
-    SEEN,
     SHORT,
     SIGMA,
     SIZE,
@@ -76,7 +76,24 @@ def link_first(g, k):
 
 
 @inline_kernel
-def _soil(g, k):
+def ask_for(g, k):
+    """Ask for what is known of group k. It may be none. O(1)."""
+    prefetch(g.info, k)
+    # The row of a group lies in two lines.
+    prefetch(g.info[max(k, 0)], G_LOSSES)
+    prefetch(g.const, k)
+
+
+@inline_kernel
+def next_in_list(g, k):
+    """The group after k, or -1; asked for, as it is seldom in a cache. O(1)."""
+    after = g.info[k, NEXT]
+    ask_for(g, after)
+    return after
+
+
+@inline_kernel
+def soil(g, k):
     """Note that the sums over the blocks of group k must be made anew. O(1)."""
     g.short[k >> SHORT] = -1.0
     g.long[k >> LONG] = -1.0
@@ -110,7 +127,7 @@ def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
     if g.info[k, COLD]:
         g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
-        _soil(g, k)
+        soil(g, k)
 
 
 @inline_kernel
@@ -122,7 +139,7 @@ def bound_at(g, k, x, log_x, log_y):
 
 
 @inline_kernel
-def _classify(g, k):
+def classify(g, k):
     """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
 
     SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
@@ -153,13 +170,13 @@ def set_level(g, c, x0):
     for i in range(2):
         k = hot if i == 0 else cold
         while k >= 0:
-            after = g.info[k, NEXT]
-            _classify(g, k)
+            after = next_in_list(g, k)
+            classify(g, k)
             link_first(g, k)
             rate = g.info[k, SIZE] * g.const[k, SIGMA]
             if rate != g.rate[k]:
                 g.rate[k] = rate
-                _soil(g, k)
+                soil(g, k)
             k = after
 
 
@@ -191,7 +208,7 @@ def _set_group(g, slot, k, c, wins, losses, start, log):
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
     g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
-    _classify(g, k)
+    classify(g, k)
     link_first(g, k)
 
 
@@ -271,28 +288,6 @@ def leave_all(g, arms):
     """`leave` of each of `arms`. O(n)."""
     for i in range(arms.shape[0]):
         leave(g, arms[i])
-
-
-@kernel
-def move_all(g, arms, won, begin):
-    """Count the outcomes from `begin` on; present arms change group. Returns as `join_all`. Amortised O(n).
-
-    The arm it stops at is counted and out of its group: it needs a `join`, and the rest another call.
-    """
-    # What is known of the arms is seldom in a cache: looked at in one go, it is waited for together.
-    seen = 0
-    for i in range(begin, arms.shape[0]):
-        seen |= g.arm[arms[i], GROUP]
-    g.meta[SEEN] = seen
-    for i in range(begin, arms.shape[0]):
-        arm = arms[i]
-        present = g.arm[arm, GROUP] >= 0
-        if present:
-            leave(g, arm)
-        g.arm[arm, LOSSES - won[i]] += 1
-        if present and not join(g, arm):
-            return i
-    return -1
 
 
 @kernel

@@ -21,7 +21,7 @@ N_CONST = 4
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 N_LEVEL = 8
-TOP, FREE, LIVE, USED, SEEN = 0, 1, 2, 3, 4
+TOP, FREE, LIVE, USED = 0, 1, 2, 3
 
 # Rates are summed over blocks of 2^6 and of 2^12.
 SHORT, LONG = 6, 12
@@ -57,7 +57,7 @@ class Groups(NamedTuple):
 
 
 @inline_kernel
-def _home(g, c, wins, losses):
+def home(g, c, wins, losses):
     """Where the search for a group begins in the table. O(1)."""
     h = (np.uint64(c) + _C) * _A
     h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
@@ -68,7 +68,7 @@ def _home(g, c, wins, losses):
 @inline_kernel
 def find(g, c, wins, losses):
     """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
-    slot = _home(g, c, wins, losses)
+    slot = home(g, c, wins, losses)
     while True:
         k = g.table[slot]
         if k < 0:
@@ -89,8 +89,8 @@ def forget(g, k):
         other = g.table[slot]
         if other < 0:
             break
-        home = _home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
-        if ((slot - home) & mask) >= ((slot - hole) & mask):
+        want = home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
+        if ((slot - want) & mask) >= ((slot - hole) & mask):
             g.table[hole] = other
             hole = slot
     g.table[hole] = -1

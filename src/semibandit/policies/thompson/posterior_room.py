@@ -68,7 +68,7 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
         head=np.full(2 * n_classes, -1, dtype=np.int64),
         population=np.zeros(n_classes, dtype=np.int64),
-        meta=np.array([0, -1, 0, 0, 0], dtype=np.int64),
+        meta=np.array([0, -1, 0, 0], dtype=np.int64),
         level=np.zeros((n_classes, N_LEVEL)),
         **_rates(n_groups),
     )
