@@ -15,14 +15,13 @@ from semibandit.compiled.lanes import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
+    BLOCK,
     CLASS,
-    COLD,
     FREE,
     G_LOSSES,
     G_WINS,
     GROUP,
     LIVE,
-    LOG,
     LOG_BETA,
     LOG_X0,
     LOG_Y0,
@@ -51,6 +50,12 @@ COLD_BELOW = 0.5
 
 
 @inline_kernel
+def is_cold(g, k):
+    """1 for a cold group, 0 for a hot one. O(1)."""
+    return g.info[k, BLOCK] & 1
+
+
+@inline_kernel
 def unlink(g, k):
     """Take group k out of its list. O(1)."""
     before = g.info[k, PREV]
@@ -58,7 +63,7 @@ def unlink(g, k):
     if before >= 0:
         g.info[before, NEXT] = after
     else:
-        g.head[2 * g.info[k, CLASS] + g.info[k, COLD]] = after
+        g.head[2 * g.info[k, CLASS] + is_cold(g, k)] = after
     if after >= 0:
         g.info[after, PREV] = before
 
@@ -66,7 +71,7 @@ def unlink(g, k):
 @inline_kernel
 def link_first(g, k):
     """Put group k at the front of its list. O(1)."""
-    c = 2 * g.info[k, CLASS] + g.info[k, COLD]
+    c = 2 * g.info[k, CLASS] + is_cold(g, k)
     first = g.head[c]
     g.info[k, PREV] = -1
     g.info[k, NEXT] = first
@@ -79,8 +84,6 @@ def link_first(g, k):
 def ask_for(g, k):
     """Ask for what is known of group k. It may be none. O(1)."""
     prefetch(g.info, k)
-    # The row of a group lies in two lines.
-    prefetch(g.info[max(k, 0)], G_LOSSES)
     prefetch(g.const, k)
 
 
@@ -125,7 +128,7 @@ def sum_rates(g):
 @inline_kernel
 def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
-    if g.info[k, COLD]:
+    if is_cold(g, k):
         g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
         soil(g, k)
 
@@ -145,12 +148,12 @@ def classify(g, k):
     SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
     """
     c = g.info[k, CLASS]
-    g.info[k, COLD] = 0
+    g.info[k, BLOCK] &= ~1
     g.const[k, SIGMA] = 0.0
     if g.level[c, X0] > 0.0:
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
-            g.info[k, COLD] = 1
+            g.info[k, BLOCK] |= 1
             g.const[k, SIGMA] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
@@ -203,7 +206,7 @@ def _set_group(g, slot, k, c, wins, losses, start, log):
     g.table[slot] = k
     g.info[k, SIZE] = 0
     g.info[k, START] = start
-    g.info[k, LOG] = log
+    g.info[k, BLOCK] = 2 * log
     g.info[k, CLASS] = c
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
@@ -226,7 +229,7 @@ def leave(g, arm):
     g.info[k, SIZE] = last
     g.population[g.info[k, CLASS]] -= 1
     _set_rate(g, k)
-    log = g.info[k, LOG]
+    log = g.info[k, BLOCK] >> 1
     if last == 0:
         forget(g, k)
         unlink(g, k)
@@ -235,7 +238,7 @@ def leave(g, arm):
         g.meta[FREE] = k
         g.meta[LIVE] -= 1
     elif log > 2 and last <= (1 << (log - 2)):
-        g.info[k, LOG] = log - 1
+        g.info[k, BLOCK] -= 2
         release(g, start + (1 << (log - 1)), log - 1)
 
 
@@ -255,16 +258,17 @@ def join(g, arm):
         if k < 0:
             return False
     size = g.info[k, SIZE]
-    if size == 1 << g.info[k, LOG]:
-        new = claim(g, g.info[k, LOG] + 1)
+    log = g.info[k, BLOCK] >> 1
+    if size == 1 << log:
+        new = claim(g, log + 1)
         if new < 0:
             return False
         old = g.info[k, START]
         for i in range(size):
             g.members[new + i] = g.members[old + i]
-        release(g, old, g.info[k, LOG])
+        release(g, old, log)
         g.info[k, START] = new
-        g.info[k, LOG] += 1
+        g.info[k, BLOCK] += 2
     g.members[g.info[k, START] + size] = arm
     g.arm[arm, GROUP] = k
     g.arm[arm, PLACE] = size

@@ -13,8 +13,9 @@ from semibandit.compiled.jit import inline_kernel, kernel
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
 GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
-SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, COLD = 0, 1, 2, 3, 4, 5, 6, 7, 8
-N_COLUMNS = 9
+# BLOCK is twice the logarithm of the length of its block, and one more in a cold group: eight columns are a cache line.
+SIZE, START, BLOCK, NEXT, PREV, CLASS, G_WINS, G_LOSSES = 0, 1, 2, 3, 4, 5, 6, 7
+N_COLUMNS = 8
 LOG_BETA, SIGMA, TOUCH, AHEAD = 0, 1, 2, 3
 N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows

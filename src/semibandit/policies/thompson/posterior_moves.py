@@ -7,14 +7,13 @@ from semibandit.compiled.lanes import prefetch, prefetch_to_write
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_groups import classify, join, leave, link_first, soil, unlink
 from semibandit.policies.thompson.posterior_layout import (
+    BLOCK,
     CLASS,
-    COLD,
     G_LOSSES,
     G_WINS,
     GROUP,
     LOG_BETA,
     LOSSES,
-    N_COLUMNS,
     NEXT,
     PLACE,
     PREV,
@@ -39,13 +38,13 @@ def _rename(g, arm, wins, losses):
     g.info[k, G_LOSSES] = losses
     g.table[find(g, g.info[k, CLASS], wins, losses)] = k
     g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
-    was = g.info[k, COLD]
+    was = g.info[k, BLOCK]
     classify(g, k)
-    now = g.info[k, COLD]
+    now = g.info[k, BLOCK]
     if now != was:
-        g.info[k, COLD] = was
+        g.info[k, BLOCK] = was
         unlink(g, k)
-        g.info[k, COLD] = now
+        g.info[k, BLOCK] = now
         link_first(g, k)
     g.rate[k] = g.const[k, SIGMA]
     soil(g, k)
@@ -66,7 +65,6 @@ def _ask_for(g, arms, won, begin, end):
         k = g.arm[arms[i], GROUP]
         if k >= 0:
             prefetch_to_write(g.info, k)
-            prefetch_to_write(g.info[k], N_COLUMNS - 1)
             prefetch(g.const, k)
             prefetch(g.rate, k)
             wins, losses = g.arm[arms[i], WINS], g.arm[arms[i], LOSSES]
@@ -85,7 +83,6 @@ def _ask_for(g, arms, won, begin, end):
             to = g.table[home(g, g.classes[arm], wins + won[i], losses + 1 - won[i])]
             if to >= 0:
                 prefetch_to_write(g.info, to)
-                prefetch_to_write(g.info[to], N_COLUMNS - 1)
                 prefetch(g.const, to)
                 prefetch(g.rate, to)
     for i in range(begin, end):

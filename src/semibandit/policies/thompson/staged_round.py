@@ -195,6 +195,7 @@ def _play_firsts(g, points, rng, rule, most, out):
             # How many of them would stay was not asked.
             points.tally[c, BEYOND] = points.tally[c, TRIED]
         else:
+            rule.tree.left[c] = 1
             value, entry = points.value, points.arm
             picked, _ = _play_part(
                 g, points, rng, rule, value, entry, 0, 0, c, c + 1, out, picked, picked + 1
@@ -214,7 +215,8 @@ def play_stages(g, points, rng, rule, most, apart, out):
             open_level(
                 g, c, need if apart != MEETING or classes > 1 else need * max(1.0, 0.5 * math.log(need + 1.0))
             )
-    rule_clear(rule)
+    if apart != SINGLE:
+        rule_clear(rule)
     last = 0
     if apart == SINGLE:
         draw_firsts(g, points, rng)
