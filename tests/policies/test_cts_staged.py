@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import betaln
 
+import oracles.matroids as naive
 import semibandit as sb
 from semibandit.compiled.random import new_state
 from semibandit.policies.thompson.beta import log_beta_of_counts
@@ -19,7 +20,7 @@ from semibandit.policies.thompson.staged_levels import find_level
 from semibandit.policies.thompson.staged_points import ARM_BITS, BEYOND, FIRST, TRIED, draw_points
 from support.random_matroids import RANDOM
 
-KINDS = ("partition", "laminar", "graphic", "transversal", "uniform")
+KINDS = ("partition", "laminar", "graphic", "transversal", "uniform", "singles")
 
 # Each test over instances compares hundreds of frequencies: a false alarm in any has a probability below 1 %.
 LEVEL = 1e-5
@@ -67,6 +68,13 @@ def same_law(one, two):
     return 1.0 if table.shape[1] < 2 else stats.chi2_contingency(table).pvalue
 
 
+def random_singles(rng, n):
+    """A partition of which a base has at most one arm of each group; some groups are closed or empty."""
+    groups, capacities = rng.integers(0, 3, n), rng.integers(0, 2, 3)
+    capacities[groups[0]] = 1
+    return sb.Partition(groups, capacities), naive.partition(groups.tolist(), capacities.tolist())
+
+
 def random_state(rng, n, late):
     """Successes and failures: with many equal ones, or (late) all different."""
     if late:
@@ -79,7 +87,7 @@ def random_state(rng, n, late):
 def check_instance(kind, seed, n_draws):
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     n = int(rng.integers(1, 9))
-    matroid, independent = RANDOM[kind](rng, n)
+    matroid, independent = (random_singles if kind == "singles" else RANDOM[kind])(rng, n)
     wins, losses = random_state(rng, n, late=bool(rng.integers(2)))
     policy = sb.CTS(matroid, sampler="grouped", seed=seed)
     write(policy, wins, losses)
@@ -158,6 +166,8 @@ def test_draws_from_the_tail_are_beta_draws_beyond(wins, losses, x):
 def larger(kind, n, rng):
     if kind == "partition":
         return sb.Partition(rng.integers(0, 12, n), rng.integers(1, 4, 12))
+    if kind == "singles":
+        return sb.Partition(np.minimum(rng.integers(0, 12, n), 9), 1)
     if kind == "uniform":
         return sb.Uniform(n, 7)
     if kind == "laminar":

@@ -75,22 +75,37 @@ _NORMAL_END, _NORMAL_HEIGHT = _layers(2, 3.6541528853610088, 0.00492867323399)
 _255, _7, _2 = np.uint64(255), np.uint64(7), np.uint64(2)
 
 
+@inline_kernel
+def _exponential_of(z: np.uint64) -> Any:
+    """A layer, and a number that is a standard exponential one if it lies below the next layer's end. O(1)."""
+    # The bits that the uniform number leaves choose the layer.
+    i = np.int64(z & _255)
+    return i, (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT * _END[i]
+
+
 @kernel
-def next_exponential(state: Any) -> Any:
-    """A standard exponential number (Marsaglia and Tsang's ziggurat, 2000). Changes `state`. Expected O(1)."""
+def _rare_exponential(state: Any, i: int, x: float) -> Any:
+    """`next_exponential` where the number lies in layer i beyond the next one's end. Changes `state`. Expected O(1)."""
     while True:
-        z = state[0] + _STEP
-        state[0] = z
-        z = mix64(z)
-        # The bits that the uniform number leaves choose the layer.
-        i = np.int64(z & _255)
-        x = (np.float64(np.int64(z >> _12)) + 0.5) * _TO_UNIT * _END[i]
-        if x < _END[i + 1]:
-            return x
         if i == 0:
             return _END[1] - math.log(next_uniform(state))
         if _HEIGHT[i] + next_uniform(state) * (_HEIGHT[i + 1] - _HEIGHT[i]) < math.exp(-x):
             return x
+        z = state[0] + _STEP
+        state[0] = z
+        i, x = _exponential_of(mix64(z))
+        if x < _END[i + 1]:
+            return x
+
+
+@inline_kernel
+def next_exponential(state: Any) -> Any:
+    """A standard exponential number (Marsaglia and Tsang's ziggurat, 2000). Changes `state`. Expected O(1)."""
+    # What nearly always happens stands here, so that it is compiled into the loop that asks.
+    z = state[0] + _STEP
+    state[0] = z
+    i, x = _exponential_of(mix64(z))
+    return x if x < _END[i + 1] else _rare_exponential(state, i, x)
 
 
 @kernel

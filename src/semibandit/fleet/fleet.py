@@ -184,7 +184,7 @@ class Fleet(NotCopied, Guarded):
         state, mine = self._members, self._first.clone()
         place = state.place_of
         count, total = state.count[u, place], state.total[u, place]
-        seen = count != state.known[place, 0]
+        seen = count != state.known[0, place]
         mine.records["count"], mine.records["total"] = count, total
         mine.records["alpha"][seen] = total[seen] / count[seen]
         mine.records["beta"][seen] = 1.0 / np.sqrt(count[seen])
@@ -197,7 +197,7 @@ class Fleet(NotCopied, Guarded):
         """How often each arm's reward was seen by a member. O(K)."""
         u, state = int(self._ids([member])[0]), self._members
         place = state.place_of
-        return np.rint(state.count[u, place] - state.known[place, 0]).astype(np.int64)
+        return np.rint(state.count[u, place] - state.known[0, place]).astype(np.int64)
 
     def describe(self) -> dict[str, Any]:
         """What is inside, and how much of it."""
@@ -236,7 +236,7 @@ class Fleet(NotCopied, Guarded):
         """Go on from the result of `_state`, or from what a file tells."""
         mine = self._state()
         given = {name: array_of(state, name, array.dtype, array.size) for name, array in mine.items()}
-        least = np.tile(self._members.known[:, 0], self.size)
+        least = np.tile(self._members.known[0], self.size)
         if not (np.isfinite(given["total"]).all() and (given["count"] >= least).all()):
             raise FileError("the records hold what no arm can have")
         if (given["t"] < 0).any() or not np.isfinite(given["clock"]).all():

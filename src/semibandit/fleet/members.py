@@ -32,7 +32,7 @@ class Members(NamedTuple):
     """`count`, `total`, `weight`: by member and position. `top`, `at`: weight and position of the heaviest arm of each
     block. `clock`, `t`: of each member (`engines.clock`). `arm_of`, `place_of`, `block_of`: arms by position, positions
     by arm, blocks by position. `start`: first position of each block and the end. `group`: first block and capacity of
-    each group, and the end. `known`: (count, mean) of an arm never seen, by position; count 0 where it comes first.
+    each group, and the end. `known`: counts and means of arms never seen, by position; count 0 where it comes first.
     `best`, `opened`, `room`: scratch, the weights of a group's blocks, the place of each one's heaviest arm, a copy of
     each, `wide` entries apart."""
 
@@ -79,17 +79,17 @@ def _layout(matroid: Matroid) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def new_members(matroid: Matroid, size: int, clock: FloatArray, known: FloatArray) -> Members:
-    """`size` members that have played nothing. `known`: by arm, see `Members`. O(size K)."""
+    """`size` members that have played nothing. `known`: a row for each arm, see `Members`. O(size K)."""
     n = matroid.n_arms
     arm_of, start, group = _layout(matroid)
     place_of = np.empty(n, dtype=np.int64)
     place_of[arm_of] = np.arange(n)
     blocks, most = len(start) - 1, int(np.diff(group[:, 0]).max())
     wide = -(-int(np.diff(start).max()) // LANES) * LANES
-    known = np.ascontiguousarray(known[arm_of])
+    known = np.ascontiguousarray(known[arm_of].T)
     members = Members(
-        count=np.tile(known[:, 0], (size, 1)),
-        total=np.tile(known[:, 0] * known[:, 1], (size, 1)),
+        count=np.tile(known[0], (size, 1)),
+        total=np.tile(known[0] * known[1], (size, 1)),
         weight=np.empty((size, n)),
         top=np.empty((size, blocks)),
         at=np.empty((size, blocks), dtype=np.int64),
@@ -113,9 +113,9 @@ def new_members(matroid: Matroid, size: int, clock: FloatArray, known: FloatArra
 def reweigh_all(members: Members) -> None:
     """Make the weights and blocks of all members from counts, totals and clocks. O(size K) arithmetic."""
     seen = members.count > 0.0
-    fresh = members.count == members.known[:, 0]
+    fresh = members.count == members.known[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        alpha = np.where(fresh, members.known[:, 1], members.total / members.count)
+        alpha = np.where(fresh, members.known[1], members.total / members.count)
         beta = 1.0 / np.sqrt(members.count)
         members.weight[:] = np.where(seen, alpha + members.clock[:, CURRENT : CURRENT + 1] * beta, np.inf)
     first = members.start[:-1]
@@ -131,8 +131,22 @@ def _weigh(state, u, p):
     if n <= 0.0:
         state.weight[u, p] = np.inf
     else:
-        alpha = state.known[p, 1] if n == state.known[p, 0] else state.total[u, p] / n
+        alpha = state.known[1, p] if n == state.known[0, p] else state.total[u, p] / n
         state.weight[u, p] = alpha + state.clock[u, CURRENT] * (1.0 / math.sqrt(n))
+
+
+@inline_kernel
+def _weigh_all(state, u):
+    """`_weigh` of all positions of member u: the same numbers, chosen without branches, so that they are made as
+    vectors. O(K)."""
+    count, total, weight, lam = state.count[u], state.total[u], state.weight[u], state.clock[u, CURRENT]
+    first, mean = state.known[0], state.known[1]
+    for p in range(weight.shape[0]):
+        n = count[p]
+        alpha = total[p] / n
+        alpha = mean[p] if n == first[p] else alpha
+        w = alpha + lam * (1.0 / math.sqrt(n))
+        weight[p] = np.inf if n <= 0.0 else w
 
 
 @inline_kernel
@@ -184,10 +198,15 @@ def _choose(state, u, without, out):
             opened[j] = -1
         for j in range(blocks, LANES * vectors):
             best[j] = -np.inf
-        changed, value = -1, 0.0
         left = state.group[g, 1]
+        weight, j = _heaviest(best, 0, vectors, -1, 0.0)
+        # The best of the other blocks: while it loses, the next arm is of the same block.
+        other, rival = _heaviest(best, 0, vectors, j, -np.inf)
         while left > 0:
-            weight, j = _heaviest(best, 0, vectors, changed, value)
+            if weight < other or (weight == other and rival < j):
+                best[j] = weight
+                weight, j = other, rival
+                other, rival = _heaviest(best, 0, vectors, j, -np.inf)
             if weight == -np.inf:  # nothing is left of this group
                 break
             b = first + j
@@ -210,10 +229,8 @@ def _choose(state, u, without, out):
             if left > 0:
                 gone = wide * j + place
                 room[gone] = -np.inf
-                value, i = _heaviest(room, wide * j, (end - begin + LANES - 1) // LANES, gone, -np.inf)
+                weight, i = _heaviest(room, wide * j, (end - begin + LANES - 1) // LANES, gone, -np.inf)
                 opened[j] = i - wide * j
-                best[j] = value
-                changed = j
     sort_ids_in_place(out, n)
     for i in range(n, out.shape[0]):
         out[i] = -1
@@ -236,8 +253,7 @@ def _select(state, members, without, out):
         before = clock[CURRENT]
         tick(clock, state.t[u])
         if clock[CURRENT] != before:
-            for p in range(state.arm_of.shape[0]):
-                _weigh(state, u, p)
+            _weigh_all(state, u)
             for b in range(state.start.shape[0] - 1):
                 _look(state, u, b)
         _choose(state, u, without[i], out[i])
@@ -286,21 +302,28 @@ def _update(state, members, arms, rewards, low, high, gaps):
         if i + _AHEAD < members.shape[0]:
             _ask_for_rewarded(state, members[i + _AHEAD], arms[i + _AHEAD])
         u = members[i]
+        # A block whose heaviest arm may be another now: arms of a row are often neighbours, and one look serves them.
+        open_ = -1
         for j in range(arms.shape[1]):
             if arms[i, j] < 0:
                 continue
             p = state.place_of[arms[i, j]]
+            b = state.block_of[p]
+            if open_ >= 0 and b != open_:
+                _look(state, u, open_)
+                open_ = -1
             state.count[u, p] += 1.0
             state.total[u, p] += rewards[i, j]
             was = state.weight[u, p]
             _weigh(state, u, p)
-            b = state.block_of[p]
             now = state.weight[u, p]
             if state.at[u, b] == p and now < was:
-                _look(state, u, b)
-            elif now > state.top[u, b] or (now == state.top[u, b] and p < state.at[u, b]):
+                open_ = b
+            elif open_ < 0 and (now > state.top[u, b] or (now == state.top[u, b] and p < state.at[u, b])):
                 state.top[u, b] = now
                 state.at[u, b] = p
+        if open_ >= 0:
+            _look(state, u, open_)
     return 0
 
 

@@ -28,7 +28,7 @@ from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, W
 from semibandit.policies.thompson.posterior_room import check_groups, restored, told
 from semibandit.policies.thompson.quantiles import posterior_ends
 from semibandit.policies.thompson.rounds import PlainRounds, draw_samples
-from semibandit.policies.thompson.staged_round import StagedRounds
+from semibandit.policies.thompson.staged_round import APART, MEETING, SINGLE, StagedRounds
 
 POSTERIORS = ("beta", "gaussian")
 
@@ -169,8 +169,9 @@ class CTS(GroupedArms):
                 known: Any = (self._recs, self._arm, ids, self._rng, word)
                 return KeyedRounds(low, high - low, self.sigma, posterior, first, *known)
             return PlainRounds(low, high - low, self.sigma, posterior, self._recs, self._arm, self._rng)
-        # Whether classes never stand in each other's way.
-        apart = int(kind_of(self.matroid) in (Uniform, Partition))
+        apart = MEETING
+        if kind_of(self.matroid) in (Uniform, Partition):
+            apart = SINGLE if self._capacity.max() <= 1 else APART
         parts: Any = (
             self._groups,
             self._points,

@@ -11,17 +11,17 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
+    BLOCK,
     CLASS,
-    COLD,
     FREE,
     G_LOSSES,
     G_WINS,
     GROUP,
     LIVE,
-    LOG,
     LOG_BETA,
     LOG_X0,
     LOG_Y0,
@@ -30,7 +30,6 @@ from semibandit.policies.thompson.posterior_layout import (
     NEXT,
     PLACE,
     PREV,
-    SEEN,
     SHORT,
     SIGMA,
     SIZE,
@@ -51,6 +50,12 @@ COLD_BELOW = 0.5
 
 
 @inline_kernel
+def is_cold(g, k):
+    """1 for a cold group, 0 for a hot one. O(1)."""
+    return g.info[k, BLOCK] & 1
+
+
+@inline_kernel
 def unlink(g, k):
     """Take group k out of its list. O(1)."""
     before = g.info[k, PREV]
@@ -58,7 +63,7 @@ def unlink(g, k):
     if before >= 0:
         g.info[before, NEXT] = after
     else:
-        g.head[2 * g.info[k, CLASS] + g.info[k, COLD]] = after
+        g.head[2 * g.info[k, CLASS] + is_cold(g, k)] = after
     if after >= 0:
         g.info[after, PREV] = before
 
@@ -66,7 +71,7 @@ def unlink(g, k):
 @inline_kernel
 def link_first(g, k):
     """Put group k at the front of its list. O(1)."""
-    c = 2 * g.info[k, CLASS] + g.info[k, COLD]
+    c = 2 * g.info[k, CLASS] + is_cold(g, k)
     first = g.head[c]
     g.info[k, PREV] = -1
     g.info[k, NEXT] = first
@@ -76,7 +81,22 @@ def link_first(g, k):
 
 
 @inline_kernel
-def _soil(g, k):
+def ask_for(g, k):
+    """Ask for what is known of group k. It may be none. O(1)."""
+    prefetch(g.info, k)
+    prefetch(g.const, k)
+
+
+@inline_kernel
+def next_in_list(g, k):
+    """The group after k, or -1; asked for, as it is seldom in a cache. O(1)."""
+    after = g.info[k, NEXT]
+    ask_for(g, after)
+    return after
+
+
+@inline_kernel
+def soil(g, k):
     """Note that the sums over the blocks of group k must be made anew. O(1)."""
     g.short[k >> SHORT] = -1.0
     g.long[k >> LONG] = -1.0
@@ -108,9 +128,9 @@ def sum_rates(g):
 @inline_kernel
 def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
-    if g.info[k, COLD]:
+    if is_cold(g, k):
         g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
-        _soil(g, k)
+        soil(g, k)
 
 
 @inline_kernel
@@ -122,18 +142,18 @@ def bound_at(g, k, x, log_x, log_y):
 
 
 @inline_kernel
-def _classify(g, k):
+def classify(g, k):
     """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
 
     SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
     """
     c = g.info[k, CLASS]
-    g.info[k, COLD] = 0
+    g.info[k, BLOCK] &= ~1
     g.const[k, SIGMA] = 0.0
     if g.level[c, X0] > 0.0:
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
-            g.info[k, COLD] = 1
+            g.info[k, BLOCK] |= 1
             g.const[k, SIGMA] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
@@ -153,13 +173,13 @@ def set_level(g, c, x0):
     for i in range(2):
         k = hot if i == 0 else cold
         while k >= 0:
-            after = g.info[k, NEXT]
-            _classify(g, k)
+            after = next_in_list(g, k)
+            classify(g, k)
             link_first(g, k)
             rate = g.info[k, SIZE] * g.const[k, SIGMA]
             if rate != g.rate[k]:
                 g.rate[k] = rate
-                _soil(g, k)
+                soil(g, k)
             k = after
 
 
@@ -186,12 +206,12 @@ def _set_group(g, slot, k, c, wins, losses, start, log):
     g.table[slot] = k
     g.info[k, SIZE] = 0
     g.info[k, START] = start
-    g.info[k, LOG] = log
+    g.info[k, BLOCK] = 2 * log
     g.info[k, CLASS] = c
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
     g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
-    _classify(g, k)
+    classify(g, k)
     link_first(g, k)
 
 
@@ -209,7 +229,7 @@ def leave(g, arm):
     g.info[k, SIZE] = last
     g.population[g.info[k, CLASS]] -= 1
     _set_rate(g, k)
-    log = g.info[k, LOG]
+    log = g.info[k, BLOCK] >> 1
     if last == 0:
         forget(g, k)
         unlink(g, k)
@@ -218,7 +238,7 @@ def leave(g, arm):
         g.meta[FREE] = k
         g.meta[LIVE] -= 1
     elif log > 2 and last <= (1 << (log - 2)):
-        g.info[k, LOG] = log - 1
+        g.info[k, BLOCK] -= 2
         release(g, start + (1 << (log - 1)), log - 1)
 
 
@@ -238,16 +258,17 @@ def join(g, arm):
         if k < 0:
             return False
     size = g.info[k, SIZE]
-    if size == 1 << g.info[k, LOG]:
-        new = claim(g, g.info[k, LOG] + 1)
+    log = g.info[k, BLOCK] >> 1
+    if size == 1 << log:
+        new = claim(g, log + 1)
         if new < 0:
             return False
         old = g.info[k, START]
         for i in range(size):
             g.members[new + i] = g.members[old + i]
-        release(g, old, g.info[k, LOG])
+        release(g, old, log)
         g.info[k, START] = new
-        g.info[k, LOG] += 1
+        g.info[k, BLOCK] += 2
     g.members[g.info[k, START] + size] = arm
     g.arm[arm, GROUP] = k
     g.arm[arm, PLACE] = size
@@ -271,28 +292,6 @@ def leave_all(g, arms):
     """`leave` of each of `arms`. O(n)."""
     for i in range(arms.shape[0]):
         leave(g, arms[i])
-
-
-@kernel
-def move_all(g, arms, won, begin):
-    """Count the outcomes from `begin` on; present arms change group. Returns as `join_all`. Amortised O(n).
-
-    The arm it stops at is counted and out of its group: it needs a `join`, and the rest another call.
-    """
-    # What is known of the arms is seldom in a cache: looked at in one go, it is waited for together.
-    seen = 0
-    for i in range(begin, arms.shape[0]):
-        seen |= g.arm[arms[i], GROUP]
-    g.meta[SEEN] = seen
-    for i in range(begin, arms.shape[0]):
-        arm = arms[i]
-        present = g.arm[arm, GROUP] >= 0
-        if present:
-            leave(g, arm)
-        g.arm[arm, LOSSES - won[i]] += 1
-        if present and not join(g, arm):
-            return i
-    return -1
 
 
 @kernel

@@ -13,15 +13,16 @@ from semibandit.compiled.jit import inline_kernel, kernel
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
 GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
-SIZE, START, LOG, NEXT, PREV, CLASS, G_WINS, G_LOSSES, COLD = 0, 1, 2, 3, 4, 5, 6, 7, 8
-N_COLUMNS = 9
+# BLOCK is twice the logarithm of the length of its block, and one more in a cold group: eight columns are a cache line.
+SIZE, START, BLOCK, NEXT, PREV, CLASS, G_WINS, G_LOSSES = 0, 1, 2, 3, 4, 5, 6, 7
+N_COLUMNS = 8
 LOG_BETA, SIGMA, TOUCH, AHEAD = 0, 1, 2, 3
 N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 N_LEVEL = 8
-TOP, FREE, LIVE, USED, SEEN = 0, 1, 2, 3, 4
+TOP, FREE, LIVE, USED = 0, 1, 2, 3
 
 # Rates are summed over blocks of 2^6 and of 2^12.
 SHORT, LONG = 6, 12
@@ -57,7 +58,7 @@ class Groups(NamedTuple):
 
 
 @inline_kernel
-def _home(g, c, wins, losses):
+def home(g, c, wins, losses):
     """Where the search for a group begins in the table. O(1)."""
     h = (np.uint64(c) + _C) * _A
     h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
@@ -68,7 +69,7 @@ def _home(g, c, wins, losses):
 @inline_kernel
 def find(g, c, wins, losses):
     """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
-    slot = _home(g, c, wins, losses)
+    slot = home(g, c, wins, losses)
     while True:
         k = g.table[slot]
         if k < 0:
@@ -89,8 +90,8 @@ def forget(g, k):
         other = g.table[slot]
         if other < 0:
             break
-        home = _home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
-        if ((slot - home) & mask) >= ((slot - hole) & mask):
+        want = home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
+        if ((slot - want) & mask) >= ((slot - hole) & mask):
             g.table[hole] = other
             hole = slot
     g.table[hole] = -1

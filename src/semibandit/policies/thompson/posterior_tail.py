@@ -29,7 +29,8 @@ def touching(wins, losses, x, log_y):
 
 
 @inline_kernel
-def _slope(wins, losses, touch):
+def tail_slope(wins, losses, touch):
+    """How fast the exponential falls that touches the density there. O(1)."""
     return losses + 1.0 - wins * (1.0 - touch) / touch
 
 
@@ -41,9 +42,30 @@ def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
         return -math.expm1((wins + 1.0) * log_x)
     if touch == 0.0:
         return 1.0
-    slope = _slope(wins, losses, touch)
+    slope = tail_slope(wins, losses, touch)
     log_f = wins * math.log(touch) + (losses + 1.0) * (log_y - ahead) - log_b
     return min(1.0, math.exp(log_f + slope * ahead) / slope)
+
+
+@inline_kernel
+def tail_step(rng, wins, losses, touch):
+    """How far beyond log(1 - x) a draw from the exponential lies; only with failures. Changes `rng`. O(1)."""
+    return next_exponential(rng) / tail_slope(wins, losses, touch)
+
+
+@inline_kernel
+def stays(rng, wins, x, log_y, touch, ahead, step):
+    """Whether a draw so far beyond x is kept. Changes `rng`. O(1), for most without a logarithm or an exponential."""
+    # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.
+    e = next_exponential(rng)
+    far = ahead - step
+    if 2.0 * e * x * x > wins * (1.0 - x) * far * far:
+        return True
+    y = 1.0 - math.exp(log_y - step)
+    low = min(y, touch)
+    if 2.0 * e * low * low > wins * (1.0 - low) * far * far:
+        return True
+    return e > wins * (math.log(touch / y) - (1.0 - touch) / touch * far)
 
 
 @inline_kernel
@@ -64,16 +86,8 @@ def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
             u = next_uniform(rng)
             if u < 1.0 - wins * (1.0 - y) or u < math.exp(wins * math.log(y)):
                 return y
-    step = next_exponential(rng) / _slope(wins, losses, touch)
-    rest = math.exp(log_y - step)
-    y = 1.0 - rest
-    # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.
-    e = next_exponential(rng)
-    far = ahead - step
-    low = min(y, touch)
-    if 2.0 * e * low * low > wins * (1.0 - low) * far * far:
-        return y
-    return y if e > wins * (math.log(touch / y) - (1.0 - touch) / touch * far) else -1.0
+    step = tail_step(rng, wins, losses, touch)
+    return 1.0 - math.exp(log_y - step) if stays(rng, wins, x, log_y, touch, ahead, step) else -1.0
 
 
 @kernel

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from semibandit.arms import ALPHA, BETA, COUNT
 from semibandit.compiled.handle import Floats2, Ints2, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.lanes import prefetch_to_write
 from semibandit.compiled.random import next_beta, next_normal, next_uniform
 from semibandit.engines.kernels import add_reward, engine_touch_all
 from semibandit.policies.rounds import implement_rounds
-from semibandit.policies.thompson.posterior_groups import move_all
 from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS
+from semibandit.policies.thompson.posterior_moves import move_all
 
 BETA_POSTERIOR, GAUSSIAN_POSTERIOR = 0, 1
 
@@ -99,6 +100,8 @@ def move_waiting(own):
 @inline_kernel
 def grouped_learn(own, engine, arms, rewards, n):
     """Count the outcomes, and keep those for which the groups have no room. Amortised O(1) an outcome."""
+    for j in range(n):
+        prefetch_to_write(engine.recs, arms[j])
     for j in range(n):
         add_reward(engine.recs, arms[j], rewards[j])
         own.waiting[j] = arms[j]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.policies.thompson.posterior_groups import bound_at, set_level
-from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, NEXT, SECOND, SIZE, WASTE, X0
+from semibandit.policies.thompson.posterior_groups import bound_at, next_in_list, set_level
+from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, SECOND, SIZE, WASTE, X0
 
-_MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.998, 1.2, 64.0
+_MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.998, 1.4, 64.0
 # The second stage is to have so many times the samples of the first, or up to so many times more.
 _NEXT_STAGE, _NEXT_CLOSE = 3.0, 3.0
 # A setting costs about this many looks at every group.
@@ -34,10 +34,11 @@ def _expected(g, c, x):
     for heat in range(2):
         k = g.head[2 * c + heat]
         while k >= 0:
+            after = next_in_list(g, k)
             bound, _, _ = bound_at(g, k, x, log_x, log_y)
             total += g.info[k, SIZE] * bound
             groups += 1
-            k = g.info[k, NEXT]
+            k = after
     return total, groups
 
 

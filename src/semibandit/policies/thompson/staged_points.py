@@ -17,7 +17,13 @@ import numpy as np
 from semibandit.compiled.handle import Floats1, Ints1, Ints2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
-from semibandit.policies.thompson.posterior_groups import COLD_BELOW, bound_at, sum_rates
+from semibandit.policies.thompson.posterior_groups import (
+    COLD_BELOW,
+    ask_for,
+    bound_at,
+    next_in_list,
+    sum_rates,
+)
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
     CLASS,
@@ -71,7 +77,7 @@ class Points(NamedTuple):
 
 def new_points(n_arms: int, n_classes: int) -> Points:
     """Nothing known. O(K)."""
-    n = max(n_arms + n_classes + 1, _CHUNK + 1)
+    n = max(n_arms + n_classes + 1, 2 * _BLOCK)
     return Points(
         value=np.zeros(n),
         arm=np.zeros(n, dtype=np.int64),
@@ -132,33 +138,51 @@ def drop_late(points):
 # -- stages --------------------------------------------------------------------------------------------------------
 
 
-# So many groups with candidates are looked up in one go.
-_CHUNK = 64
+# Groups with candidates are looked up block by block.
+_BLOCK = 1 << SHORT
 
 
 @inline_kernel
-def _next_groups(g, points, rng, k, left):
-    """The next groups from k on that the process has a point in, which is where it stands from the beginning of each:
-    into `count` and `spare_value`. Returns how many, the group to go on from, and how far ahead the process is."""
+def next_groups(g, points, rng, k, left):
+    """The groups of the next block from k on that the process has a point in, into ``count[:m]``, and where it stands
+    from the beginning of each, into ``spare_value[:m]``. Returns m, the group to go on from, and how far ahead the
+    process is. O(2^6), and a step for each block without."""
     used = g.meta[USED]
-    m = 0
-    while k < used and m < _CHUNK:
+    while k < used and g.short[k >> SHORT] <= left:
         if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
             left -= g.long[k >> LONG]
             k += 1 << LONG
-        elif k & ((1 << SHORT) - 1) == 0 and g.short[k >> SHORT] <= left:
-            left -= g.short[k >> SHORT]
-            k += 1 << SHORT
-        elif g.rate[k] <= left:
-            left -= g.rate[k]
-            k += 1
         else:
-            points.count[m] = k
-            points.spare_value[m] = left
-            m += 1
-            k += 1
-            left = next_exponential(rng)
-    return m, k, left
+            left -= g.short[k >> SHORT]
+            k += _BLOCK
+    if k >= used:
+        return 0, k, left
+    # Sums of the rates so far, by additions that hardly wait for each other.
+    ends, rate = points.spare_value[_BLOCK : 2 * _BLOCK], g.rate[k : k + _BLOCK]
+    total = 0.0
+    for j in range(0, _BLOCK, 4):
+        one = rate[j]
+        two = one + rate[j + 1]
+        three = rate[j + 2]
+        four = three + rate[j + 3]
+        ends[j] = total + one
+        ends[j + 1] = total + two
+        ends[j + 2] = total + (two + three)
+        total += two + four
+        ends[j + 3] = total
+    m = 0
+    while left < total:
+        # Counted without branches, which nobody could foresee.
+        i = 0
+        for j in range(_BLOCK):
+            i += 1 if ends[j] <= left else 0
+        # Groups are seldom in a cache: asked for in one go, they are waited for together.
+        ask_for(g, k + i)
+        points.count[m] = k + i
+        points.spare_value[m] = left - (ends[i - 1] if i > 0 else 0.0)
+        m += 1
+        left = ends[i] + next_exponential(rng)
+    return m, k + _BLOCK, left - total
 
 
 @inline_kernel
@@ -221,16 +245,7 @@ def draw_points(g, points, rng):
     k = 0
     left = next_exponential(rng)
     while k < g.meta[USED]:
-        m, k, left = _next_groups(g, points, rng, k, left)
-        # Many groups are seldom in a cache: looked at in one go, they are waited for together.
-        seen = 0.0
-        for i in range(m):
-            seen += (
-                g.const[points.count[i], SIGMA]
-                + g.info[points.count[i], SIZE]
-                + g.info[points.count[i], G_LOSSES]
-            )
-        points.spare_value[_CHUNK] = seen
+        m, k, left = next_groups(g, points, rng, k, left)
         for i in range(m):
             n = _candidates(g, points, rng, points.count[i], points.spare_value[i], n)
     # Members are seldom in a cache: looked up in one go, they are waited for together.
@@ -277,10 +292,11 @@ def draw_stage(g, points, rng, c, above, x):
         k = g.head[2 * c + heat]
         while k >= 0:
             points.tally[c, BELOW] += 1
+            after = next_in_list(g, k)
             bound, touch, ahead = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0, 0.0)
             if bound >= COLD_BELOW:
                 _draw_unknown(g, points, rng, k, c, above, x)
-                k = g.info[k, NEXT]
+                k = after
                 continue
             wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
             sigma, size, i = -math.log1p(-bound), g.info[k, SIZE], -1
@@ -300,7 +316,7 @@ def draw_stage(g, points, rng, c, above, x):
                         push_late(points, y, c << CLASS_BITS | arm)
                 left = (i + 1) * sigma + next_exponential(rng)
             left = max(0.0, left - size * sigma)
-            k = g.info[k, NEXT]
+            k = after
     if x > 0.0:
         push_late(points, x, -1 - c)
 

@@ -15,6 +15,7 @@ from semibandit.compiled.sorting import merge_sort, sort_ids, sort_keys
 from semibandit.policies.rounds import ASK, implement_rounds
 from semibandit.policies.thompson.posterior_layout import GROUPS, NEED, SECOND, X0, Groups
 from semibandit.policies.thompson.rounds import BEGIN, END, grouped_learn
+from semibandit.policies.thompson.staged_firsts import draw_firsts
 from semibandit.policies.thompson.staged_levels import (
     adapt_level,
     find_level,
@@ -49,6 +50,9 @@ from semibandit.policies.thompson.staged_rules import (
     rule_open,
     rule_pick,
 )
+
+# Whether arms of one class stand in the way of another class; if not, whether a base has one arm of each at most.
+MEETING, APART, SINGLE = 0, 1, 2
 
 
 @kernel
@@ -186,27 +190,54 @@ def _play_apart(g, points, rng, rule, most, out):
 
 
 @inline_kernel
+def _play_firsts(g, points, rng, rule, most, out):
+    """The largest of each class, where that is all that a base may have of it."""
+    picked = 0
+    for c in range(g.population.shape[0]):
+        if most[c] == 0:
+            continue
+        if points.value[c] >= 0.0:
+            out[picked] = g.members[points.arm[c]]
+            picked += 1
+            points.tally[c, PICKED] = 1
+            # How many of them would stay was not asked.
+            points.tally[c, BEYOND] = points.tally[c, TRIED]
+        else:
+            rule.tree.left[c] = 1
+            value, entry = points.value, points.arm
+            picked, _ = _play_part(
+                g, points, rng, rule, value, entry, 0, 0, c, c + 1, out, picked, picked + 1
+            )
+    return picked
+
+
+@inline_kernel
 def play_stages(g, points, rng, rule, most, apart, out):
-    """The best base of one posterior sample, into `out`, unsorted; how many arms. `apart`: whether an arm of one class
-    never stands in the way of another class."""
+    """The best base of one posterior sample, into `out`, unsorted; how many arms. `apart`: `APART` if an arm of one
+    class never stands in the way of another class, `SINGLE` if a base has no more than one arm of each besides."""
     classes = g.population.shape[0]
     for c in range(classes):
         if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
             need = float(most[c])
             # Where arms are refused one by one, about as many as connect a random graph.
-            open_level(g, c, need if apart or classes > 1 else usual_need(need))
-    draw_points(g, points, rng)
-    rule_clear(rule)
-    first = points.meta[FIRST]
-    if apart:
+            open_level(g, c, need if apart != MEETING or classes > 1 else usual_need(need))
+    if apart != SINGLE:
+        rule_clear(rule)
+    last = 0
+    if apart == SINGLE:
+        draw_firsts(g, points, rng)
+        picked = _play_firsts(g, points, rng, rule, most, out)
+    elif apart == APART:
+        draw_points(g, points, rng)
         picked = _play_apart(g, points, rng, rule, most, out)
-        last = 0
     else:
+        draw_points(g, points, rng)
+        first = points.meta[FIRST]
         sort_keys(points.value, points.arm, first, points.spare_value, points.spare_arm, points.count)
         _sort_classes(g, points)
         value, entry, full = points.value, points.arm, out.shape[0]
         picked, last = _play_part(g, points, rng, rule, value, entry, 0, first, 0, classes, out, 0, full)
-    if classes == 1 and not apart:
+    if classes == 1 and apart == MEETING:
         # Arms that were refused were needed too; where going on is cheap, fewer samples will do.
         beyond, below = points.tally[0, BEYOND], points.tally[0, BELOW]
         need = float(last) if below == 0 else (0.9 * beyond if 4 * below < beyond else float(beyond))
@@ -221,7 +252,7 @@ def play_stages(g, points, rng, rule, most, apart, out):
 
 
 class StagedRounds(NamedTuple):
-    """`most`: how many arms of each class are in a base at most. `apart`: whether classes never meet in a family.
+    """`most`: how many arms of each class are in a base at most. `apart`: as `play_stages` says.
     The rest as in `rounds.PlainRounds` and `rounds.move_waiting`."""
 
     low: Number
