@@ -60,7 +60,22 @@ def move_inside(bounds, arms, rewards):
 
 @kernel
 def run_rounds(
-    env, calls, own, engine, means, optimal, mirror, bounds, outside, t, n_rounds, out, rewards, totals, ticks, log
+    env,
+    calls,
+    own,
+    engine,
+    means,
+    optimal,
+    mirror,
+    bounds,
+    outside,
+    t,
+    n_rounds,
+    out,
+    rewards,
+    totals,
+    ticks,
+    log,
 ):
     """Play rounds t + 1 .. t + n_rounds, fewer if the policy must be asked before. Returns the last round played.
 
