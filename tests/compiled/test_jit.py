@@ -23,6 +23,7 @@ PLAY
 print(_jit.compiled_now(), _jit.cache_directory())
 """
 PLAYS = {
+    "small": "import semibandit.compiled.random as r; r.fill_uniforms(r.new_state(1), np.zeros(3))",
     "base": "m.max_weight_base(np.linspace(0, 1, 500))",
     "simulation": 'sb.simulate(sb.CUCB(m, engine="kinetic"), sb.Bernoulli(m, np.linspace(0, 1, 500)), 50)',
 }
@@ -55,7 +56,9 @@ def test_importing_compiles_nothing_and_help_needs_no_compiler():
     assert run(code).stdout.split() == ["False", "False"]
 
 
-@pytest.mark.parametrize("play", ["base", pytest.param("simulation", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "play", ["small", *(pytest.param(play, marks=pytest.mark.slow) for play in ("base", "simulation"))]
+)
 def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path, play):
     code = RUN.replace("PLAY", PLAYS[play])
     first = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), SEMIBANDIT_JIT="1", NUMBA_OPT="1")

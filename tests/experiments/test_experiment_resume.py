@@ -99,14 +99,13 @@ def interrupted_run(file: Path, out: Path, workers: int, total: int, steps: str)
     assert "cells were there already" in last.output and "bold" in last.output
 
 
-def test_interrupted_and_killed_runs_end_in_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("workers", "steps"), [(2, "kc"), pytest.param(1, "c", marks=pytest.mark.slow)])
+def test_interrupted_and_killed_runs_end_in_the_same_bytes(tmp_path: Path, workers: int, steps: str) -> None:
     file = sweep(tmp_path / "sweep.toml", rounds=30_000, repeats=8, instances=2, policies=2)
     run_experiment(load_experiment(file), tmp_path / "straight")
     straight = (tmp_path / "straight" / "results.parquet").read_bytes()
-    for workers, steps in ((1, "c"), (2, "kc")):
-        out = tmp_path / f"bent-{workers}"
-        interrupted_run(file, out, workers, total=32, steps=steps)
-        assert (out / "results.parquet").read_bytes() == straight
+    interrupted_run(file, tmp_path / "bent", workers, total=32, steps=steps)
+    assert (tmp_path / "bent" / "results.parquet").read_bytes() == straight
 
 
 @pytest.mark.slow

@@ -20,8 +20,11 @@ from semibandit.data.instances import random_environment
 from semibandit.engines import ENGINES, make_engine
 from semibandit.locking import Guarded, bare, unguarded
 from semibandit.policies.catalogue import POLICIES, build_policy
+from support.thinned import thinned
 
 KINDS = ["uniform", "partition", "laminar", "graphic", "transversal"]
+#: Policies that meet every class also in the fast run, and with bounds checks.
+CHECKED = ("cucb", "cts", "kl-osm")
 
 
 @pytest.fixture(autouse=True)
@@ -90,8 +93,7 @@ def look(policy: Any, times: int) -> None:
         assert means.shape == (policy.n_arms,)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize(("name", "kind"), thinned(POLICIES, KINDS))
 def test_threads_share_a_policy(name, kind):
     policy = policy_of(name, kind)
     rounds, played = (15, []) if name in ("fpl", "maub") else (60, [])  # type: tuple[int, list[int]]
@@ -137,9 +139,8 @@ def decide_and_learn(policy: Any, rounds: int, seed: int) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        pytest.param(name, kind, marks=[pytest.mark.bounds] if name in ("cucb", "cts", "kl-osm") else [])
-        for name in POLICIES
-        for kind in KINDS
+        pytest.param(*pair.values, marks=pytest.mark.bounds) if pair.values[0] in CHECKED else pair
+        for pair in thinned(POLICIES, KINDS)
     ],
 )
 def test_threads_churn_arms_while_others_decide(name, kind):

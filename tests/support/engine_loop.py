@@ -10,7 +10,7 @@ from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.engines.clock import new_clock
 from semibandit.engines.kernels import AnyEngine
 from semibandit.environments.base import EnvironmentState
-from semibandit.policies.rounds import ClockRounds
+from semibandit.policies.rounds import ClockRounds, address_of_select, address_of_update
 from semibandit.simulation.loop import run_rounds
 
 
@@ -19,9 +19,11 @@ class EngineLoop:
 
     def __init__(self, engine: Any, env: Any, exploration: float = 1.5) -> None:
         self.engine, self.env, self.t = engine, env, 0
-        self._states = ClockRounds(new_clock(exploration, 0.01)), engine.any, env.kernel_state()
+        self._states = env.kernel_state(), ClockRounds(new_clock(exploration, 0.01)), engine.any
         self._handles = [make_handle(state) for state in self._states]
-        self._run = by_handle(run_rounds, ClockRounds, AnyEngine, EnvironmentState)
+        kinds = ClockRounds, AnyEngine
+        self._calls = address_of_select(*kinds), address_of_update(*kinds)
+        self._run = by_handle(run_rounds, EnvironmentState)
 
     def rounds(self, n: int) -> Any:
         """The arms of the next `n` rounds, one row each, -1 where a base is smaller."""
@@ -29,5 +31,6 @@ class EngineLoop:
         log = np.full((n, rank), -1, dtype=np.int64)
         scratch = np.zeros(rank, dtype=np.int64), np.zeros(rank), np.zeros(2), np.zeros(3, dtype=np.int64)
         world = self.env.means, self.env.optimal_value, np.zeros(0), np.zeros(0), np.zeros(2, dtype=np.int64)
-        self.t = int(self._run(*self._handles, *world, self.t, n, *scratch, log))
+        env, *player = self._handles
+        self.t = int(self._run(env, self._calls, *player, *world, self.t, n, *scratch, log))
         return log

@@ -3,7 +3,7 @@
     python -m semibandit.compiled.ahead [--out FOLDER] [--portable] [--jobs N]
 
 A little of everything is played (`training`) to learn which kernels Python calls and with what types. These are
-lowered by numba, linked into one module, optimised once for each level of the processor, and linked with `native.c`
+lowered by numba, linked into a few modules, optimised once for each level of the processor, and linked with `native.c`
 into one extension module. Kernels and types that were not foreseen still go to the compiler at run time.
 
 ``SEMIBANDIT_AHEAD_ONLY=text`` takes only lessons whose name has that text in it: for work on this file.
@@ -15,6 +15,7 @@ levels of `LEVELS`, among which the module chooses when it is imported. Needs nu
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import os
@@ -24,6 +25,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +47,10 @@ Recorded = dict[tuple[str, tuple[Any, ...]], jit.Kernel]
 
 
 def compile_all(jobs: int, levels: list[str], out: Path) -> None:
-    """Train everything in `jobs` processes and write what each has learnt: object files and lists of what is in them.
+    """Train everything in `jobs` processes, make object files of what they learnt, and write lists of what is in them.
 
-    What most lessons share is learnt first; the processes then start from there, so it is compiled once.
+    What most lessons share is learnt first; the processes then start from there, so it is compiled once. Each leaves
+    its kernels in several modules, and whichever process is free takes the largest that is left.
     """
     import numba
 
@@ -63,45 +67,70 @@ def compile_all(jobs: int, levels: list[str], out: Path) -> None:
         recorded[kernel.name, kinds_of(spec)[0]] = kernel
 
     # Compiling makes millions of objects and hardly any rubbish: looking for it takes a tenth of the time.
-    gc.set_threshold(200_000, 50, 100)
+    gc.disable()
     jit.address_recorder = record_address
     jit.recorder, jit.keeps, jit.apart = record, False, True
     only = os.environ.get("SEMIBANDIT_AHEAD_ONLY", "")
     if jobs == 1 or not hasattr(os, "fork"):
         training.train(only=only)
-        compile_part(0, recorded, levels, out)
+        write_modules(0, recorded, out)
+        for module in _modules(out):
+            compile_module(module, levels)
         return
     training.train(0, jobs + 1, only)
-    children = []
-    for part in range(jobs):
-        child = os.fork()
-        if child:
-            children.append(child)
-            continue
-        status = 1
-        try:
-            if part:
-                recorded.clear()
-            training.train(part + 1, jobs + 1, only)
-            compile_part(part, recorded, levels, out)
-            status = 0
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    if any([os.waitpid(child, 0)[1] for child in children]):
+
+    def learn(part: int) -> None:
+        if part:
+            recorded.clear()
+        training.train(part + 1, jobs + 1, only)
+        write_modules(part, recorded, out)
+
+    waiting: list[Callable[[], None]] = [functools.partial(learn, part) for part in range(jobs)]
+    seen: set[Path] = set()
+    running: set[int] = set()
+    failed = False
+    while running or (waiting and not failed):
+        while waiting and len(running) < jobs and not failed:
+            running.add(_start(waiting.pop(0)))
+        child, status = os.wait()
+        running.discard(child)
+        failed |= status != 0
+        new = [module for module in _modules(out) if module not in seen]
+        seen.update(new)
+        waiting += [functools.partial(compile_module, module, levels) for module in new]
+    if failed:
         raise SystemExit(1)
 
 
-def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) -> None:
-    """Write the kernels in `recorded`: an object file a level, and a list of what is in them."""
-    import llvmlite.binding as ll
+def _start(task: Callable[[], None]) -> int:
+    """Run `task` in a process of its own, which knows what this one knows; its id."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        task()
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
-    ll.initialize_native_target()
-    ll.initialize_native_asmprinter()
-    triple = ll.get_process_triple()
-    whole = ll.parse_assembly(f'target triple = "{triple}"')
+
+def _modules(out: Path) -> list[Path]:
+    """The modules in `out`, largest first."""
+    return sorted(out.glob("part*.bc"), key=lambda path: -path.stat().st_size)
+
+
+def write_modules(part: int, recorded: Recorded, out: Path) -> None:
+    """Write the kernels in `recorded`, linked and not yet optimised, and a list of them."""
+    from semibandit.compiled.modules import link, to_keep, together, ways_in
+
     entries: list[dict[str, str]] = []
-    linked: set[Any] = set()
+    callers: dict[str, str] = {}
+    needs: dict[str, list[Any]] = {}
     for (name, kinds), kernel in sorted(recorded.items(), key=lambda item: (item[0][0], str(item[0][1]))):
         symbol = f"semibandit_{part}_{len(entries)}"
         try:
@@ -113,38 +142,42 @@ def compile_part(part: int, recorded: Recorded, levels: list[str], out: Path) ->
             print(f"not ahead of time: {name} ({reason})", file=sys.stderr)
             continue
         compiled = in_slots(kernel, kinds).dispatcher.compile_inner((types.int64,))
-        inner = compiled.fndesc.llvm_func_name
-        # The caller first, since only what is called somewhere gets linked.
-        whole.link_in(
-            ll.parse_assembly(
-                f"""
-                declare i32 @"{inner}"(ptr, ptr, i64)
-                define i32 @{symbol}(ptr %answer, ptr %error, i64 %slots) {{
-                  %status = call i32 @"{inner}"(ptr %answer, ptr %error, i64 %slots)
-                  ret i32 %status
-                }}"""
-            )
-        )
-        compiled.library.link_into(whole, linked)
+        callers[symbol], needs[symbol] = compiled.fndesc.llvm_func_name, compiled.library.parts()
         entries.append({"name": name, "fingerprint": kernel.fingerprint, "spec": spec, "symbol": symbol})
-    symbols = {str(item["symbol"]) for item in entries}
-    target = ll.Target.from_triple(triple)
-    for number, cpu in enumerate(levels):
-        module = whole.clone()
+    every = dict.fromkeys(library for parts in needs.values() for library in parts)
+    codes = {library: library._get_module_for_linking().as_bitcode() for library in every}
+    sizes = {library: len(code) for library, code in codes.items()}
+    for number, symbols in enumerate(together(needs, sizes)):
+        libraries = dict.fromkeys(library for symbol in symbols for library in needs[symbol])
+        ways = ways_in({symbol: callers[symbol] for symbol in symbols})
+        module = link([ways, *(to_keep(codes[library]) for library in libraries)])
         for function in module.functions:
             if not function.is_declaration:
-                if function.name in symbols:
-                    function.name = f"{function.name}_l{number}"
-                    function.linkage = "external"
-                else:
-                    function.linkage = "internal"
+                function.linkage = "external" if function.name in symbols else "internal"
         for variable in module.global_variables:
             if not variable.is_declaration:
                 variable.linkage = "internal"
+        written = out / f"part{part}_{number}.new"
+        written.write_bytes(module.as_bitcode())
+        written.rename(written.with_suffix(".bc"))  # whole, when another process sees it
+    (out / f"part{part}.json").write_text(json.dumps(entries))
+
+
+def compile_module(path: Path, levels: list[str]) -> None:
+    """Optimise the module in this file and write an object file a level beside it."""
+    import llvmlite.binding as ll
+
+    ll.initialize_native_target()
+    ll.initialize_native_asmprinter()
+    target = ll.Target.from_triple(ll.get_process_triple())
+    for number, cpu in enumerate(levels):
+        module = ll.parse_bitcode(path.read_bytes())
+        for function in module.functions:
+            if not function.is_declaration and function.linkage == ll.Linkage.external:
+                function.name = f"{function.name}_l{number}"
         machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", codemodel="default")
         _optimise(module, machine)
-        (out / f"part{part}_l{number}.o").write_bytes(machine.emit_object(module))
-    (out / f"part{part}.json").write_text(json.dumps(entries))
+        path.with_name(f"{path.stem}_l{number}.o").write_bytes(machine.emit_object(module))
 
 
 def _optimise(module: Any, machine: Any) -> None:

@@ -102,20 +102,15 @@ class SplitLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
             walk(library)
         return ordered[::-1]
 
-    def link_into(self, module: Any, linked: set[Any]) -> None:
-        """Put a light library's code with that of all below it but numba's run time into `module`.
-
-        Something there must call it; what is in `linked` was put there before.
-        """
-        for library in (self, *self.below()):
-            if library is not rtsys.library and library not in linked:
-                linked.add(library)
-                module.link_in(library._get_module_for_linking(), preserve=True)
+    def parts(self) -> list[Any]:
+        """A light library and all below it but numba's run time."""
+        return [library for library in (self, *self.below()) if library is not rtsys.library]
 
     def whole(self) -> Any:
         """A light library's code with that of all below it but numba's run time."""
         module = self._get_module_for_linking().clone()
-        self.link_into(module, {self})
+        for library in self.parts()[1:]:
+            module.link_in(library._get_module_for_linking(), preserve=True)
         return module
 
 

@@ -17,11 +17,11 @@ from semibandit.compiled.handle import by_handle
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.slots import caller
 from semibandit.policies.decisions import wait_in_records
-from semibandit.policies.rounds import CompiledRounds, _learn_entry, _select_entry
+from semibandit.policies.rounds import CompiledRounds, _learn_entry, address_of_select, select_at
 
 # The signatures of the kernels that are called by their addresses (`compiled.slots`).
-_SELECT, _LEARN, _WAIT = "aq1aq1sqaq1:sq", "aq1aq1aq1ad1sdsd:sq", "aq1aq1aq1sqsd:n"
-_select_at, _learn_at, _wait_at = (caller(spec) for spec in (_SELECT, _LEARN, _WAIT))
+_LEARN, _WAIT = "aq1aq1aq1ad1sdsd:sq", "aq1aq1aq1sqsd:n"
+_learn_at, _wait_at = caller(_LEARN), caller(_WAIT)
 
 #: For policies that take no notice of plays that wait.
 HEEDLESS: IntArray = np.zeros(0, dtype=np.int64)
@@ -37,7 +37,7 @@ def _play_rounds(select, own, engine, t, rank, out, sizes, wait, waiting, high):
     """
     end = 0
     for i in range(sizes.shape[0]):
-        n = _select_at(select, own, engine, t + i, out[end : end + rank])
+        n = select_at(select, own, engine, t + i, out[end : end + rank])
         if n < 0:
             return i
         sizes[i] = n
@@ -48,11 +48,6 @@ def _play_rounds(select, own, engine, t, rank, out, sizes, wait, waiting, high):
 
 
 _memo: Any = functools.cache
-
-
-@_memo
-def _address_of_select(*kinds: type) -> int:
-    return by_handle(_select_entry, *kinds).address(_SELECT)
 
 
 @_memo
@@ -74,7 +69,7 @@ def play_rounds(
     """
     out, sizes = np.empty(n * rank, dtype=np.int64), np.empty(n, dtype=np.int64)
     done = _play_rounds.entry(
-        _address_of_select(*whole.kinds),
+        address_of_select(*whole.kinds),
         whole.own_handle,
         whole.engine_handle,
         t,
@@ -120,7 +115,7 @@ def _play_course(
         if open_[0] < open_[1]:
             return i, made
         if number < 0:
-            n = _select_at(calls[0], own, engine, t + made, out[end : end + rank])
+            n = select_at(calls[0], own, engine, t + made, out[end : end + rank])
             if n < 0:
                 return i, made
             sizes[made], begins[made] = n, end
@@ -166,7 +161,7 @@ def play_course(
     n = int(np.count_nonzero(asked < 0))
     out, sizes, begins = (np.empty(size, dtype=np.int64) for size in (n * rank + rank, n, n))
     calls = np.zeros(3, dtype=np.int64)
-    calls[0] = _address_of_select(*whole.kinds)
+    calls[0] = address_of_select(*whole.kinds)
     calls[1] = _address_of_learn(*whole.kinds)
     calls[2] = _address_of_wait() if waiting.size else 0
     own, engine = whole.own_handle, whole.engine_handle

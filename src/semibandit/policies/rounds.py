@@ -13,7 +13,7 @@ Python (or arms are excluded) `Touches` stands for its state, and what the kerne
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.generic import generic, implement
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, by_handle, make_handle
 from semibandit.compiled.jit import Kernel, inline_kernel
+from semibandit.compiled.slots import caller
 from semibandit.engines.clock import tick
 from semibandit.engines.kernels import (
     add_reward,
@@ -156,6 +157,33 @@ def _learn_entry(own, engine, arms, rewards, low, high):
     if code == 0:
         policy_learn(own, engine, arms, rewards, arms.shape[0])
     return code
+
+
+@inline_kernel
+def _update_entry(own, engine, arms, rewards, n):
+    policy_update(own, engine, arms, rewards, n)
+
+
+# -- by address, for loops that are compiled once for all policies ---------------------------------------------------
+
+# The signatures of the kernels that are called by their addresses (`compiled.slots`).
+_SELECT, _UPDATE = "aq1aq1sqaq1:sq", "aq1aq1aq1ad1sq:n"
+#: For kernels: ``select_at(address, own, engine, t, out)`` and ``update_at(address, own, engine, arms, rewards, n)``.
+select_at, update_at = caller(_SELECT), caller(_UPDATE)
+
+_memo: Any = cache
+
+
+@_memo
+def address_of_select(*kinds: type) -> int:
+    """Where `policy_select` of these classes of states is."""
+    return by_handle(_select_entry, *kinds).address(_SELECT)
+
+
+@_memo
+def address_of_update(*kinds: type) -> int:
+    """Where `policy_update` of these classes of states is."""
+    return by_handle(_update_entry, *kinds).address(_UPDATE)
 
 
 # -- in place of an engine's state -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from semibandit.errors import ParameterError, RewardError
 from semibandit.machine import cores
 from semibandit.policies.base import Policy
 from semibandit.policies.costs import mirror_at, mirrored_range
-from semibandit.policies.rounds import CompiledRounds
+from semibandit.policies.rounds import CompiledRounds, address_of_select, address_of_update
 from semibandit.simulation.bar import Bar
 from semibandit.simulation.loop import MOVED, REGRET, REWARD, SELECT, STRICT, UPDATE, run_rounds
 from semibandit.simulation.result import Comparison, SimulationResult, checkpoints
@@ -210,9 +210,9 @@ class CompiledRun:
         if rounds is None:
             raise RuntimeError(f"{self.policy!r} offers compiled rounds no longer")
         self._rounds = rounds
-        self._own, self._engine = make_handle(rounds.own), make_handle(rounds.engine)
-        kinds = type(rounds.own), type(rounds.engine), type(self._world[0])
-        self._run = by_handle(run_rounds, *kinds).entry
+        calls = address_of_select(*rounds.kinds), address_of_update(*rounds.kinds)
+        self._player = calls, rounds.own_handle, rounds.engine_handle
+        self._run = by_handle(run_rounds, type(self._world[0])).entry
 
     def play(self, n: int, log: IntArray | None = None) -> None:
         """Play `n` rounds; rows of `log`, if there are any, become the arms played. Other threads wait."""
@@ -241,9 +241,8 @@ class CompiledRun:
             played = (
                 int(
                     self._run(
-                        self._own,
-                        self._engine,
                         self._world[1],
+                        *self._player,
                         self.env.means,
                         self.env.optimal_value,
                         self._mirror,
