@@ -17,6 +17,9 @@ PYTHONS := 3.11 3.12 3.13
 # What `make test` checks the bounds of; `make test-bounds` does so for everything.
 CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
+# Two processes test side by side: threads of linear algebra in each of them would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 2
+
 .DEFAULT_GOAL := help
 .PHONY: help native demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
 
@@ -54,18 +57,18 @@ postgres:  ## install the PostgreSQL server that tests start, if it is missing (
 	  echo "PostgreSQL is missing (apt-get install postgresql): the tests that need it will be skipped"
 
 test-fast: kernels postgres
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+	@$(PYTEST) --dist loadfile -m 'not slow'
 
 # A subset by the compiler and with bounds checks: what all engines share, and decisions of those that compile fastest.
 test-jit: kernels
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist worksteal -m 'bounds and not slow' \
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(PYTEST) --dist worksteal -m 'bounds and not slow' \
 	  -k 'not graphic and not transversal and not contract' $(CHECKED)
 
 test-slow: kernels postgres  ## long runs and statistics
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
+	@$(PYTEST) --dist loadfile -m slow
 
 test-bounds: kernels  ## all stress tests with compiled bounds checks
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'bounds and not slow'
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(PYTEST) --dist loadfile -m 'bounds and not slow'
 
 test-pythons:  ## the fast tests under every Python that is found
 	@for v in $(PYTHONS); do \
@@ -82,7 +85,7 @@ test-oldest:  ## the fast tests with the oldest dependencies that pyproject.toml
 	@$(MAKE) --no-print-directory test-fast VENV=.venv-oldest
 
 coverage: kernels postgres  ## lines that the fast tests run, without those inside kernels
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow' --cov=semibandit --cov-report=term --cov-report=html
+	@$(PYTEST) --dist loadfile -m 'not slow' --cov=semibandit --cov-report=term --cov-report=html
 
 bench: kernels  ## the whole benchmark (tens of minutes, idle machine); writes docs/performance.* and README's table
 	@$(BIN)/python -m benchmarks suite --json docs/performance.json
