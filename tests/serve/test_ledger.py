@@ -168,3 +168,23 @@ def test_many_at_once_is_as_one_by_one(seed):
         at_once._check()
         assert at_once.state() == singly.state()
         assert len(at_once._arms) == room, "it was large enough from the start"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_decisions_leave_in_the_same_way_if_nobody_asks_for_their_arms(seed):
+    rng = np.random.default_rng(seed)
+    asked, silent = (Ledger(None, 40, 400, 3) for _ in range(2))
+    for _ in range(200):
+        arms = rng.integers(0, 50, size=rng.integers(0, 6))
+        for one in (asked, silent):
+            one.add(arms, 0)
+        if len(asked) > 30:
+            n = int(rng.integers(1, 12))
+            told = asked.drop(n)[0]
+            pending, nothing = silent.drop(n, named=False)
+            assert pending == told and nothing.size == 0
+        elif len(arms):
+            for one in (asked, silent):
+                one.settle(one.next - 1, None if len(arms) % 2 else [0])
+        assert asked.state() == silent.state()
+        assert (asked.pending, asked.kept_arms) == (silent.pending, silent.kept_arms)

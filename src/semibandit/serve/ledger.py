@@ -23,6 +23,7 @@ from semibandit.policies.many import Kept
 COUNTED, WAITS, GONE, DROPPED = 0, 1, 2, 3
 
 _ONES = bytes([WAITS]) * 64
+_NONE: IntArray = np.empty(0, dtype=np.int64)
 _FEWEST = 64
 #: Decisions that may come in one go before the oldest leave for them.
 BEYOND = 2000
@@ -212,22 +213,33 @@ class Ledger:
         """When a kept decision was made. O(1)."""
         return self._at[number & self._mask]
 
-    def drop(self, n: int) -> tuple[int, IntArray]:
-        """The n oldest decisions leave: how many of them waited, and the arms that did, in order. O(their arms)."""
+    def drop(self, n: int, named: bool = True) -> tuple[int, IntArray]:
+        """The n oldest decisions leave: how many of them waited, and the arms that did, in order. O(their arms).
+
+        `named`: whether anybody asks for these arms; O(n) if not.
+        """
+        lost = self._waiting_of_oldest(n) if named else _NONE
         slot = self.oldest & self._mask
         if n == 1:  # most often, and quicker by hand
-            pending, lost, size = int(self._left[slot] > 0), self.waiting_of(self.oldest), self._size[slot]
+            pending, size = int(self._left[slot] > 0), self._size[slot]
         else:
-            sizes, places = self._places(n)
-            slots = np.arange(self.oldest, self.oldest + n) & self._mask
-            pending, size = int(np.count_nonzero(self._columns["left"][slots])), int(sizes.sum())
-            lost = self._arms[places[self._marks[places] == WAITS]]
+            slots: Any = slice(slot, slot + n)
+            if slot + n > self._mask + 1:
+                slots = np.arange(self.oldest, self.oldest + n) & self._mask
+            pending = int(np.count_nonzero(self._columns["left"][slots]))
+            size = int(self._columns["size"][slots].sum())
         self.kept_arms -= size
         self.pending -= pending
         self.oldest += n
         if self.oldest == self.next:
             self._head = 0
         return pending, lost
+
+    def _waiting_of_oldest(self, n: int) -> IntArray:
+        if n == 1:
+            return self.waiting_of(self.oldest)
+        places = self._places(n)[1]
+        return self._arms[places[self._marks[places] == WAITS]]
 
     # -- what one decision waits for ---------------------------------------------------------------------
 

@@ -75,9 +75,9 @@ class Seat:
         if self._remembers:
             for number in range(self.ledger.oldest, self.ledger.oldest + n):
                 self._policy._settled(number)
-        pending, waited = self.ledger.drop(n)
+        pending, waited = self.ledger.drop(n, named=self.heeds_waiting)
         self.expired += pending
-        if waited.size and self.heeds_waiting:
+        if waited.size:
             self._policy._wait(waited, -1)
 
     def decide(
