@@ -25,7 +25,7 @@ def reward_together(
 ) -> tuple[list[Rewarded], list[Learnt]]:
     """`Host.reward` of those of `told` that stand at its beginning and are plain: their events and answers.
 
-    Perhaps of none, and nothing is changed then. O(rewards).
+    Perhaps of none, and nothing is learnt then. O(rewards).
     """
     at = host.now(at)
     seat = host.seats.get(name)
@@ -44,8 +44,8 @@ def reward_together(
         events.append(Rewarded(at, name, number, packed[end : end + 8 * n]))
         learnt.append(Learnt(n, 0, 0, 0))
         end += 8 * n
-    host.position += done
-    host.time = max(host.time, at) if done else host.time
+    if done:
+        host.position, host.time = host.position + done, at
     return events, learnt
 
 
