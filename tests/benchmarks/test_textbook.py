@@ -72,6 +72,7 @@ def test_one_seed_decides_as_ours_at_the_same_z(label: str) -> None:
         theirs.update(played, rewards)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     "label",
     [

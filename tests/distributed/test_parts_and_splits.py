@@ -23,6 +23,7 @@ from support.sharded import Careless, Case, Life
 SHARDABLE = ("cucb", "kl-osm", "cts")
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("policy", SHARDABLE)
 @pytest.mark.parametrize("kind", [*RANDOM])
 def test_parts_that_nobody_holds_together_decide_alike(kind: str, policy: str) -> None:

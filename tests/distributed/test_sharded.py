@@ -35,6 +35,7 @@ def lockstep(seed: int, rounds: int = 25, on: Any = None) -> Life:
     return life
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("first", range(0, FAST, 21))
 def test_decides_what_one_process_decides(first: int) -> None:
     for seed in range(first, first + 21):

@@ -38,6 +38,14 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in _FENCE.finditer(text)]
 
 
+#: Modules whose examples ask the compiler for dozens of kernels: engines by themselves, which no policy plays that way.
+LONG = (
+    "semibandit.engines.transversal.engine",
+    "semibandit.engines.layers.hot_cold",
+    "semibandit.paper.dynamic.graphic",
+)
+
+
 def modules_with_examples() -> list[str]:
     names = []
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -114,7 +122,9 @@ def test_the_pages_that_promise_examples_have_them() -> None:
         assert blocks(ROOT / f"{name}.md"), f"no python block found in {name}.md"
 
 
-@pytest.mark.parametrize("name", modules_with_examples())
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in modules_with_examples()]
+)
 def test_docstrings(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted > 0

@@ -59,6 +59,7 @@ def ids(arms: Any) -> Any:
     return np.array(sorted(arms), dtype=np.int64)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("rank", [1, 2, 7, 60, 300])
 def test_the_answer_follows_a_set(rank: int) -> None:
     rng = np.random.default_rng(rank)

@@ -36,6 +36,7 @@ pytestmark = pytest.mark.bounds
 VALUES = [(0.0, 1.0), (0.5,), (float("nan"),), (0.1, 0.2, 0.3)]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("seed", seeds(4, 8))
 def test_every_registered_engine_agrees_with_greedy(kind, seed):
@@ -56,6 +57,7 @@ def test_every_registered_engine_agrees_with_greedy(kind, seed):
                 )
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("fanout", [2, 4, 8, 16])
 @pytest.mark.parametrize("seed", seeds(3, 6))
 def test_kinetic_at_every_fanout(fanout, seed):

@@ -140,6 +140,7 @@ class History:
                 self.feed(self.late.pop())
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("part", range(8))
 def test_lockstep_small(part: int) -> None:
@@ -147,6 +148,7 @@ def test_lockstep_small(part: int) -> None:
         History(seed, True, ENGINES, check=True).run(16)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("part", range(4))
 def test_lockstep_medium(part: int) -> None:
@@ -277,6 +279,7 @@ def long_run(make: Any, n_vertices: int, n_edges: int, rounds: int, env: Any = n
     return solvers
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("make", ENGINES)
 def test_long_run(make: Any) -> None:
     long_run(make, 150, 2000, 5000)

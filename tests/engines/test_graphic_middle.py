@@ -16,6 +16,7 @@ from semibandit.engines.graphic.engine import (
 )
 from semibandit.engines.graphic.state import N_DORMANT, SEARCHES
 from semibandit.matroids import Graphic
+from support.seeds import seeds
 
 ENGINES = (GraphicChallengerEngine, GraphicHotColdEngine, GraphicOrderedEngine, GraphicAdaptiveEngine)
 
@@ -99,7 +100,7 @@ class Middle:
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", seeds(1, 3))
 def test_lockstep_in_the_middle(part: int) -> None:
     plays = [Middle(seed) for seed in range(6 * part, 6 * part + 6)]
     for play in plays:

@@ -57,6 +57,7 @@ def partition_oracle(n_groups: int, n_arms: int, capacity: int) -> Oracle:
     return Oracle(n_arms, independent)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("seed", seeds(6, 12))
 def test_every_class_with_every_operation(kind, seed):
@@ -121,6 +122,7 @@ def medium(kind: str, rng: np.random.Generator) -> Matroid:
     return partition_oracle(7, 300, 2)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", ["graphic", "transversal", "linear", "uniform", "oracle"])
 @pytest.mark.parametrize("reserve", [0, 1, 4])
 def test_medium_instances_in_lockstep(kind, reserve):

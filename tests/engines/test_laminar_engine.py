@@ -144,6 +144,7 @@ ACTIONS = [0.6, 0.08, 0.1, 0.03, 0.05, 0.07, 0.07]
 KINDS = sorted(REWARDS)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("seed", seeds(110, 220))
 def test_small_instances_with_every_invariant(seed: int) -> None:
@@ -155,6 +156,7 @@ def test_small_instances_with_every_invariant(seed: int) -> None:
         run.act()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.bounds
 @pytest.mark.parametrize("seed", seeds(45, 90))
 def test_medium_instances(seed: int) -> None:
@@ -185,6 +187,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)

@@ -112,6 +112,7 @@ class Waiting:
         return bool(join_all(self.order, len(entries)))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("seed", range(9))
 def test_entries_come_in_order(seed: int) -> None:
     rng = np.random.default_rng(seed)

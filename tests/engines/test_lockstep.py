@@ -103,11 +103,13 @@ def run(kind, engine, clock, seeds, sizes, rounds):
         lockstep(policy, oracle, rng, rounds, seed % 4)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("kind", "engine", "clock"), CASES)
 def test_small_instances(kind, engine, clock):
     run(kind, engine, clock, range(45), 10, 18)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(("kind", "engine", "clock"), CASES)
 def test_medium_instances(kind, engine, clock):
     run(kind, engine, clock, range(1000, 1012), 60, 25)
@@ -121,12 +123,14 @@ def test_many_instances(kind, engine, clock):
     run(kind, engine, clock, range(4000, 4068), 60, 25)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize(("kind", "engine", "clock"), CASES)
 def test_a_few_with_bounds_checked(kind, engine, clock):
     run(kind, engine, clock, range(2000, 2020), 25, 25)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_bases_of_the_kinetic_engine(seed):

@@ -49,6 +49,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("maker", sorted(MAKERS))
 @pytest.mark.parametrize("seed", range(24))
 def test_small_instances_with_every_operation(maker, seed):
@@ -128,6 +129,7 @@ class Lockstep:
         self.both("base")
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("maker", sorted(MAKERS))
 @pytest.mark.parametrize("seed", range(12))
 def test_medium_instances_in_lockstep(maker, seed):

@@ -45,6 +45,7 @@ def fresh_weights(rng: np.random.Generator, style: int, n: int) -> Any:
     return rng.random(n)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("seed", range(12))
 def test_the_runs_list_all_present_arms_in_order(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -44,6 +44,7 @@ def make(matroid, options, size):
     return sb.Fleet(matroid, size, **options), alone
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("matroid", matroids().values(), ids=matroids())
 @given(data=st.data())

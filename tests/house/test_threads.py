@@ -20,7 +20,6 @@ from semibandit.data.instances import random_environment
 from semibandit.engines import ENGINES, make_engine
 from semibandit.locking import Guarded, bare, unguarded
 from semibandit.policies.catalogue import POLICIES, build_policy
-from support.thinned import thinned
 
 KINDS = ["uniform", "partition", "laminar", "graphic", "transversal"]
 #: Policies that meet every class also in the fast run, and with bounds checks.
@@ -93,7 +92,9 @@ def look(policy: Any, times: int) -> None:
         assert means.shape == (policy.n_arms,)
 
 
-@pytest.mark.parametrize(("name", "kind"), thinned(POLICIES, KINDS))
+@pytest.mark.thin
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", POLICIES)
 def test_threads_share_a_policy(name, kind):
     policy = policy_of(name, kind)
     rounds, played = (15, []) if name in ("fpl", "maub") else (60, [])  # type: tuple[int, list[int]]
@@ -136,12 +137,10 @@ def decide_and_learn(policy: Any, rounds: int, seed: int) -> None:
         policy.drop(one.id)
 
 
+@pytest.mark.thin(1)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        pytest.param(*pair.values, marks=pytest.mark.bounds) if pair.values[0] in CHECKED else pair
-        for pair in thinned(POLICIES, KINDS)
-    ],
+    "name", [pytest.param(name, marks=[pytest.mark.bounds] * (name in CHECKED)) for name in POLICIES]
 )
 def test_threads_churn_arms_while_others_decide(name, kind):
     """Arms are deleted, reset, inserted and given room for while decisions wait and copies are made."""
@@ -193,6 +192,7 @@ def test_threads_see_all_arms_of_a_million_once_each():
     assert len(np.unique(np.concatenate(seen))) == 20_000
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_threads_share_an_engine(name, kind):

@@ -54,6 +54,7 @@ def check_row(row):
     assert needed == sorted(needed, reverse=True) and (not needed or needed[0])
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", codec.BUILT_IN)
 def test_every_built_in_row(name):
     row = codec.row(name)

@@ -33,6 +33,7 @@ class Cographic(Matroid):
         return bool(networkx.is_connected(graph))
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", RANDOM)

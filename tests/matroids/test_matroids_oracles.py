@@ -153,6 +153,7 @@ def test_order_of_a_million_arms_is_exact() -> None:
         assert np.array_equal(heaviest_first(weights), np.argsort(-weights, kind="stable"))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("rank", [1, 10, 1024, 1025, 400_000, MILLION])
 def test_a_million_arms_uniform(rank: int) -> None:
     for weights in million_weights(np.random.default_rng(rank)):
@@ -160,6 +161,7 @@ def test_a_million_arms_uniform(rank: int) -> None:
         assert np.array_equal(Uniform(MILLION, rank).max_weight_base(weights), want)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("n_groups", "capacity"), [(1, 50), (1000, 1), (300, 40), (200_000, 2)])
 def test_a_million_arms_partition(n_groups: int, capacity: int) -> None:
     rng = np.random.default_rng(n_groups)

@@ -44,6 +44,7 @@ def compare(engines, lam, exclude=None):
     return answers[0]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_operations(kind, seed):

@@ -60,6 +60,7 @@ def test_any_sequence_of_changes(seed, n_vertices, n_edges, way, changes):
         assert best.base().tolist() == naive.forest_base(edges, weights)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_many_graphs(way):
@@ -87,6 +88,7 @@ def test_hundred_thousand_changes():
     long_run(100_000)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_special_graphs(way):
     rng = np.random.default_rng(3)

@@ -14,6 +14,7 @@ from semibandit.errors import ArmError, ParameterError
 from semibandit.matroids import Graphic, Laminar, Linear, Partition, Transversal, Uniform
 from semibandit.paper.dynamic import DynamicBase, dynamic_base
 from semibandit.paper.dynamic.laminar import DynamicLaminar
+from support.seeds import seeds
 
 INF = math.inf
 POOL = [0.0, -0.0, 0.5, 1.0, 1.0, 2.0, 3.0, -1.0, 1e-300, INF, -INF]
@@ -85,9 +86,10 @@ def test_any_sequence_of_changes(seed, n_arms, changes):
 
 
 @pytest.mark.bounds
-def test_many_instances():
-    rng = np.random.default_rng(1)
-    for _ in range(150):
+@pytest.mark.parametrize("seed", seeds(1, 3))
+def test_many_instances(seed):
+    rng = np.random.default_rng(1 + seed)
+    for _ in range(50):
         matroid, families = random_instance(rng, int(rng.integers(1, 16)))
         best = DynamicLaminar(matroid, rng.choice(POOL, matroid.n_arms))
         drive(best, lambda w, families=families: naive.laminar_base(families, w), rng, 40, 1)

@@ -54,6 +54,7 @@ def feed(rng, policies, naive, arms, values):
         policy.update(arms, rewards)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("reward_range", [(0.5, 1.0), (0.0, 1.0), (0.2, 3.0)])

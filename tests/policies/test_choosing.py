@@ -92,6 +92,7 @@ def formula(name, options, arm, seen, t):
     return min(1.0, index) if options.get("clip") else index
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("name", "options"), INDEXED, ids=lambda x: x if isinstance(x, str) else ",".join(x))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_of_some_arms_by_the_index(name, options, kind):

@@ -15,6 +15,7 @@ def engines_for(matroid, clock):
     return ["auto", *(name for name, spec in ENGINES.items() if spec.fits(matroid, clock))]
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("stair", [None, 0.01, 0.2])
@@ -165,6 +166,7 @@ def test_bad_parameters_are_named(arguments, words):
         sb.identify(matroid, sb.Bernoulli(matroid, [0.1, 0.2, 0.3]), max_samples=0)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("clock", ["exact", "staircase"])

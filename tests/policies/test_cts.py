@@ -82,6 +82,7 @@ def test_selection_frequencies_are_exact(state, rank, sampler):
     assert agrees(seen, exact_probabilities(wins, losses, rank), n) > LEVEL
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("x0", [0.3, 0.6, 0.8, 0.97])
 @pytest.mark.parametrize("state", [1, 3, 4, 5])
 def test_skipping_over_cold_groups_changes_no_frequency(state, x0):

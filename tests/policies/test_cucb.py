@@ -31,6 +31,7 @@ def test_contract_on_every_matroid_and_engine(kind):
                 check_policy(lambda m=matroid, e=engine, c=clock: sb.CUCB(m, engine=e, clock=c), rounds=24)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("stair", [None, 0.01, 0.3])

@@ -47,6 +47,7 @@ def naive_index(name, arm, seen, waiting, t):
     return mean + math.sqrt(1.5 * math.log(t) / n)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["cucb", "kl-osm"])
 def test_decisions_are_those_of_the_formula(name, kind):

@@ -21,6 +21,7 @@ def naive(policy, t, arms, known):
     return sorted(greedy(known, policy.confidence_width, arms))
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, deadline=None)
 @given(
@@ -75,6 +76,7 @@ def test_contract_on_every_matroid(kind):
         check_policy(lambda m=matroid: sb.minimize(sb.ESCB(m, reward_range=(-1.0, 2.0))), rounds=24)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_guarantee_and_certificate_on_all_bases(kind):
     """L(S) + 2 F(S) >= L(O) + F(O) for every base O, and h(lam) is at least the largest index."""

@@ -16,7 +16,6 @@ import semibandit as sb
 from semibandit.errors import FileError, ParameterError
 from semibandit.policies.catalogue import POLICIES, make_policy, policy_class
 from support.random_matroids import RANDOM
-from support.thinned import thinned
 
 # Catalogue names that differ in what they save.
 SPECS = [
@@ -59,9 +58,9 @@ def make(spec, matroid):
     return make_policy(spec, matroid, seed=4, context=context)
 
 
-@pytest.mark.parametrize(
-    ("kind", "spec"), thinned(RANDOM, [*SPECS, *(name for name in POLICIES if name not in SPECS)])
-)
+@pytest.mark.thin
+@pytest.mark.parametrize("kind", RANDOM)
+@pytest.mark.parametrize("spec", [*SPECS, *(name for name in POLICIES if name not in SPECS)])
 def test_a_saved_policy_goes_on_exactly(kind, spec, tmp_path):
     rng = np.random.default_rng(7)
     for trial in range(2):

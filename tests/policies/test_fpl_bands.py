@@ -61,6 +61,7 @@ def assert_alike(one, two):
     assert chi < freedom + 5.0 * math.sqrt(2.0 * freedom) + 12.0, (chi, freedom)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal"])
 @pytest.mark.parametrize("spread", [0.0, 1.5, 30.0])

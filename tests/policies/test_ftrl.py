@@ -32,6 +32,7 @@ def test_contract_of_every_regulariser(name):
         check_policy(lambda m=matroid: sb.minimize(sb.FTRL(m, regulariser=name, seed=4)), rounds=24)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CHOICES)
 def test_rounds_equal_a_naive_copy(name):
     rng = np.random.default_rng(8)

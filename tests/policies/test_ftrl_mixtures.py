@@ -47,6 +47,7 @@ def true_gap(policy, name, independent, t=50):
     return naive.gap(gradient, x, all_bases)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("kind", GENERAL)
 def test_the_gap_is_true_and_below_the_tolerance(kind, name):

@@ -43,6 +43,7 @@ def check_optimal(policy, name, independent, t=50, x=None):
     assert all(x[k] == 0.0 for k in loops) and all(x[k] > 1.0 - 1e-9 for k in always)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_leaders_are_optimal(kind, name):
@@ -137,6 +138,7 @@ def test_every_family_gets_its_mass_rounded_down_or_up():
         assert sizes <= {math.floor(mass + 1e-9), math.ceil(mass - 1e-9)}
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("error", [-1e-3, 1e-3, 0.2, -0.5])
 def test_bases_are_bases_whatever_the_rounding(error):
     """Chances that do not sum up to the rank, much further off than rounding is, still give bases."""

@@ -58,6 +58,7 @@ def grow(policy, matroid):
         policy.grow(matroid)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("name", "options"), CASES, ids=lambda x: x if isinstance(x, str) else ",".join(x))
 @pytest.mark.parametrize("kind", PAIRS)
 def test_every_policy_grows(kind, name, options, tmp_path):
@@ -110,6 +111,7 @@ STILL = [
 ]
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(("name", "options"), STILL, ids=lambda x: x if isinstance(x, str) else ",".join(x))
 @pytest.mark.parametrize("kind", ["uniform", "partition", "graphic", "linear"])
 def test_as_if_new_arms_had_been_deleted(kind, name, options):

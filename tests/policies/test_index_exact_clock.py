@@ -87,6 +87,7 @@ def play(rng, policy, independent, rounds, binary, churn=True):
     return seen
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", CLASSES)
@@ -150,6 +151,7 @@ def test_priors_and_random_ties(options, lots_of_any_size):
         play(rng, sb.KLOSM(matroid, **options), independent, 60, trial % 2 > 0)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MAKERS)
 def test_bounds_end_in_rounds_that_ask_no_engine(name, monkeypatch):
     monkeypatch.setattr(lots, "_FROM", 1 << 30)  # bounds only

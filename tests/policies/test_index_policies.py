@@ -119,6 +119,7 @@ def naive(name, matroid, independent):
     return NaiveLevels(kind, matroid.n_arms, independent, exploration=exploration, loglog=loglog)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", RANDOM)
 def test_decisions_equal_a_naive_policy(kind, name):
@@ -136,6 +137,7 @@ def test_decisions_equal_a_naive_policy(kind, name):
                 slow.update(arms.tolist(), rewards.tolist())
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal", "rational"])
 def test_all_engines_decide_alike_under_the_staircase(kind, name):
@@ -155,6 +157,7 @@ def test_all_engines_decide_alike_under_the_staircase(kind, name):
                     policy._engine._check()
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", RANDOM)
 @pytest.mark.parametrize("clock", ["exact", "staircase"])

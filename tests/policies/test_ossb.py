@@ -24,6 +24,7 @@ def test_contract_on_every_matroid(kind):
         check_policy(lambda m=matroid: sb.minimize(sb.OSSB(m, reward_range=(-1.0, 2.0))), rounds=24)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20, deadline=None)
 @given(

@@ -34,6 +34,7 @@ def make(spec, matroid):
     )
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal"])
 @pytest.mark.parametrize("spec", EXACT)
 def test_the_rest_of_the_run_is_that_of_a_policy_that_never_saw_them(kind, spec):

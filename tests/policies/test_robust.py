@@ -62,6 +62,7 @@ def same_base(naive, arms, expected):
     return naive.known is None and np.allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", sorted(RANDOM))
 @pytest.mark.parametrize("case", sorted(CASES))
@@ -95,6 +96,7 @@ def test_decisions_equal_the_naive_ones(case, kind):
                 late.clear()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal"])
 @pytest.mark.parametrize("mean", ["empirical", "median-of-means"])
 def test_engines_decide_alike_among_many_arms(kind, mean):

@@ -35,6 +35,7 @@ def make(name, options, matroid, seed=0, ties="random"):
     return POLICIES[name].factory(matroid, ties=ties, seed=seed, **options)
 
 
+@pytest.mark.thin
 @cases
 def test_the_first_base_is_any_base(name, options):
     """All 15 pairs of 6 arms come up as often as chance has it: chi-square with 14 degrees of freedom."""
@@ -63,6 +64,7 @@ def test_what_is_shown_stays_what_it_is(name, options):
         assert np.isinf(first.scores).all() and np.isnan(first.account.mean).all()
 
 
+@pytest.mark.thin(1)
 @cases
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_run(kind, name, options, tmp_path):

@@ -27,6 +27,7 @@ from semibandit.serve.wire import PolicySpec
 from support.hosts import PLAYED, SECOND, content, player
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("policy", PLAYED)
 def test_snapshot_and_replay_give_the_policy_that_never_stopped(policy, tmp_path):
     one = player(policy)

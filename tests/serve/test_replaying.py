@@ -101,6 +101,7 @@ def instances(n):
         yield AT_ONCE[i % 2], i, MATROIDS[i // 2 % len(MATROIDS)], KEPT[i // 10 % len(KEPT)]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("policy, seed, matroid, kept", list(instances(40)))
 def test_in_one_go_is_as_one_by_one(policy, seed, matroid, kept, tmp_path):
     one = busy(policy, seed, matroid, **kept)

@@ -156,6 +156,7 @@ def _operations(rng, made, n):
     return told
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("policy", ["cucb", "cts", "kl-osm", "random", "ftrl"])
 def test_rewards_of_a_batch_are_learnt_as_one_by_one(policy, seed, tmp_path):

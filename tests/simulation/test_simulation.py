@@ -24,6 +24,7 @@ def environments(matroid):
     ]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", ["uniform", "partition", "laminar", "graphic", "transversal"])
 @pytest.mark.parametrize("clock", ["exact", "staircase"])
 def test_compiled_and_stepwise_paths_play_the_same_arms(kind, clock):

@@ -136,18 +136,26 @@ def _fleets() -> None:
     fleet.update([0, 2], fleet.select([0, 2]), [[0.5, 1.0], [0.0, 0.25]])
 
 
-def _shards() -> None:
+def _shards(*names: str) -> Lesson:
     """What a shard does in a process of its own, where every first decision would wait for the compiler."""
+
+    def lesson() -> None:
+        from semibandit.distributed import Sharded
+
+        for matroid in (_matroids()["uniform"], _matroids()["partition"]):
+            for name in names:
+                _play_shards(Sharded(matroid, policy=name, shards=2))
+
+    return lesson
+
+
+def _shards_with_features() -> None:
     import semibandit as sb
     from semibandit.distributed import Sharded
 
     rows = np.random.default_rng(4).random((40, 3))
-    for matroid in (_matroids()["uniform"], _matroids()["partition"]):
-        for name in ("cucb", "kl-osm", "cts"):
-            _play_shards(Sharded(matroid, policy=name, shards=2))
-    few = sb.Uniform(n_arms=40, rank=3)
     for name in ("comb-lin-ts", "comb-lin-ucb"):
-        _play_shards(Sharded(few, policy=name, shards=2, features=rows))
+        _play_shards(Sharded(sb.Uniform(n_arms=40, rank=3), policy=name, shards=2, features=rows))
 
 
 def _play_shards(policy: Any) -> None:
@@ -224,7 +232,7 @@ _ONCE_MORE = (
 
 
 def lessons() -> Iterator[tuple[str, Lesson]]:
-    """All lessons, with names; the first ones are about kernels that most others need too."""
+    """All lessons, with names."""
     import semibandit as sb
     from semibandit.policies.catalogue import POLICIES
 
@@ -256,14 +264,16 @@ def lessons() -> Iterator[tuple[str, Lesson]]:
     yield "inner products", _inner_products
     yield "features", _features
     yield "fleets", _fleets
-    yield "shards", _shards
+    yield "kl-osm and cucb in shards", _shards("kl-osm", "cucb")
+    yield "cts in shards", _shards("cts")
+    yield "comb-lin in shards", _shards_with_features
     yield "answers", _answers
     for kind, matroid in _matroids().items():
         yield f"identification on {kind}", _identification_lesson(matroid)
 
 
-#: How many of the first lessons are learnt before the others.
-SHARED = 2
+#: Lessons that are learnt before the others, in one process: what they compile is needed on both sides.
+SHARED = ("environments", "bases", "cucb {} on uniform", "cucb by resolving on uniform")
 
 #: Policies whose lessons share most go together, and so do all that are about these classes otherwise; as long here as
 #: there.
@@ -282,8 +292,8 @@ def train(part: int = 0, of: int = 1, only: str = "") -> None:
     """The lessons of one of `of` parts whose name has `only` in it: part 0 is what most others share."""
     import sys
 
-    for number, (name, lesson) in enumerate(lessons()):
-        mine = 0 if number < SHARED else 1 + _part(name) % max(of - 1, 1)
+    for name, lesson in lessons():
+        mine = 0 if name in SHARED else 1 + _part(name) % max(of - 1, 1)
         if only not in name or (of > 1 and mine != part):
             continue
         try:

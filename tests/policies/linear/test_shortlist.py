@@ -37,6 +37,7 @@ def matroid_of(groups, rng, n):
     return sb.Partition(rng.integers(0, groups, n), capacities)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("groups", [1, 4])
 @pytest.mark.parametrize("kind", ["usual", "ties", "clusters"])
