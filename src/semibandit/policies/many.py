@@ -80,8 +80,10 @@ def play_rounds(
         waiting,
         high,
     )
-    sizes = sizes[:done]
-    return out[: sizes.sum()], sizes
+    if done < n:
+        sizes = sizes[:done]
+    end = int(np.add.reduce(sizes))
+    return (out if end == len(out) else out[:end]), sizes
 
 
 # -- with feedback between them --------------------------------------------------------------------------------------

@@ -191,8 +191,10 @@ class RecordPolicy(Policy):
                     made.append(super()._select_many(1))
                     done += 1
                 n -= done
+        if len(made) == 1:
+            return made[0]
         arms, sizes = zip(*made, strict=True)
-        return made[0] if len(made) == 1 else (np.concatenate(arms), np.concatenate(sizes))
+        return np.concatenate(arms), np.concatenate(sizes)
 
     def _replay_many(
         self, asked: IntArray, counts: IntArray, rewards: FloatArray, kept: Kept

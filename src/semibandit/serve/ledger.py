@@ -119,7 +119,7 @@ class Ledger:
         while first + n - self.oldest > self._mask + 1:
             self._widen(2 * (self._mask + 1))
         start = self._room(total)
-        ends = np.cumsum(sizes)
+        ends = sizes.cumsum()
         columns, slot = self._columns, first & self._mask
         # Mostly one piece of the ring, which takes a third of the time.
         where: Any = slice(slot, slot + n)

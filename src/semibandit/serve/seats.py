@@ -86,6 +86,10 @@ class Seat:
         """`count` new decisions: the number of the first, the arms of all, and how many each has."""
         policy = self._policy
         asked = {} if exclude is None and among is None else self._asked(exclude, among)
+        if not (asked or count == 1 or self._remembers or self.heeds_waiting):
+            arms, sizes = policy._select_many(count)
+            self._make_room(count)
+            return self.ledger.add_many(arms, sizes, at), arms, sizes
         first, arms = self._decide(asked, count, at)
         if count == 1:
             return first, arms, np.array([len(arms)], dtype=np.int64)
@@ -102,16 +106,20 @@ class Seat:
 
     def _decide(self, asked: dict[str, Any], count: int, at: int) -> tuple[int, IntArray]:
         """The first of `count` decisions, and room for all of them: its number, and its arms."""
-        policy, ledger = self._policy, self.ledger
+        policy = self._policy
         arms = policy.select(**asked) if asked else policy.select()
         # Not before: a policy that refuses has changed nothing, and neither have we.
-        surplus = ledger.surplus(count, count * policy.matroid.rank)
+        self._make_room(count)
+        first = self.ledger.add(arms, at)
+        self._note(first, arms)
+        return first, arms
+
+    def _make_room(self, count: int) -> None:
+        """The oldest decisions leave if there are too many for `count` more. O(1) if none must."""
+        surplus = self.ledger.surplus(count, count * self._policy.matroid.rank)
         if surplus:
             self.evicted += surplus
             self._let_go(surplus)
-        first = ledger.add(arms, at)
-        self._note(first, arms)
-        return first, arms
 
     def _note(self, number: int, arms: IntArray) -> None:
         """Decision `number` was just made: its plays wait, and the policy keeps what their rewards will need."""
