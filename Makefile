@@ -17,7 +17,7 @@ PYTHONS := 3.11 3.12 3.13
 # What `make test` checks the bounds of; `make test-bounds` does so for everything.
 CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
-# Two processes test side by side: threads of linear algebra in each of them would only wait for each other.
+# Processes test side by side: threads of linear algebra in each of them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 2
 
 .DEFAULT_GOAL := help
@@ -56,8 +56,10 @@ postgres:  ## install the PostgreSQL server that tests start, if it is missing (
 	    [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >/dev/null 2>&1; } || \
 	  echo "PostgreSQL is missing (apt-get install postgresql): the tests that need it will be skipped"
 
+# Some tests wait for servers and clocks, so three processes keep two cores busy. Kernels that are not compiled ahead
+# are few here: most of their time is the compiler's.
 test-fast: kernels postgres
-	@$(PYTEST) --dist loadfile -m 'not slow'
+	@NUMBA_OPT=1 $(PYTEST) -n 3 --dist loadfile -m 'not slow'
 
 # A subset by the compiler and with bounds checks: what all engines share, and decisions of those that compile fastest.
 test-jit: kernels

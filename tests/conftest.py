@@ -34,27 +34,35 @@ def pytest_configure(config: Any) -> None:
     config.option.loadscopereorder = False  # xdist would begin with the files of most tests
 
 
-def in_slow_half(item: Any) -> bool:
-    """Whether a case of a test that is marked ``thin`` is one of those behind ``slow``: every other one of a list.
+class Board:
+    """The cases of one test that is marked ``thin``: every other one of a list is slow.
 
     Of several lists it is every other field, as on a chessboard: the fast run meets everything in each list, with half
     of the others. ``thin(1)`` takes the other colour.
     """
-    thin = item.get_closest_marker("thin")
-    if thin is None or not hasattr(item, "callspec"):
-        return False
-    place = sum(thin.args)
-    for lists in item.iter_markers("parametrize"):
-        names = lists.args[0]
-        first = names.split(",")[0].strip() if isinstance(names, str) else names[0]
-        place += item.callspec.indices[first]
-    return bool(place % 2)
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, ...], dict[tuple[int, ...], int]] = {}
+
+    def is_slow(self, item: Any, first: int) -> bool:
+        """Whether a case is behind ``slow``; asked of all cases in the order in which they are found."""
+        place = first
+        for lists in item.iter_markers("parametrize"):
+            names = lists.args[0]
+            columns = (
+                tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else tuple(names)
+            )
+            seen = self._places.setdefault(columns, {})
+            place += seen.setdefault(tuple(id(item.callspec.params[name]) for name in columns), len(seen))
+        return bool(place % 2)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
+    boards: dict[Any, Board] = {}
     for item in items:
-        if in_slow_half(item):
+        thin = item.get_closest_marker("thin")
+        if thin is not None and boards.setdefault(item.function, Board()).is_slow(item, sum(thin.args)):
             item.add_marker("slow")
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))

@@ -39,7 +39,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 #: Modules whose examples ask the compiler for dozens of kernels: engines by themselves, which no policy plays that way.
-LONG = (
+COMPILING = (
     "semibandit.engines.transversal.engine",
     "semibandit.engines.layers.hot_cold",
     "semibandit.paper.dynamic.graphic",
@@ -123,7 +123,7 @@ def test_the_pages_that_promise_examples_have_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in modules_with_examples()]
+    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x in COMPILING)) for x in modules_with_examples()]
 )
 def test_docstrings(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
