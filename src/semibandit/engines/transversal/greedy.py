@@ -12,7 +12,7 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import lowest_bit
-from semibandit.compiled.sorting import heap_sink
+from semibandit.compiled.sorting import heap_sink, sort_keys
 from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,
@@ -25,15 +25,18 @@ from semibandit.engines.answer import (
 from semibandit.engines.order.lazy import (
     FRONT,
     HEAD,
+    LOOKED_TO,
     add_unsorted,
     begin_anew,
-    close_gaps,
+    cut_front,
     end_unsorted,
     extend_front,
+    is_behind_front,
     join,
-    join_many,
     loosen,
+    place_in_front,
 )
+from semibandit.engines.order.splice import N_COMING, comes, leaves, put_through, write_tags
 from semibandit.engines.transversal.bits import contains, discard, insert
 from semibandit.engines.transversal.greedy_paths import augment, match
 from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
@@ -80,7 +83,11 @@ def _order_anew(handle):
 @kernel
 def _extend(handle):
     """More entries for the front; False if there are none."""
-    return extend_front(open_greedy(handle).order)
+    state = open_greedy(handle)
+    if not extend_front(state.order):
+        return False
+    write_tags(state.order, state.splice)
+    return True
 
 
 @inline_kernel
@@ -145,6 +152,7 @@ def _fill(handle, n_in_doubt):
     """
     state = open_greedy(handle)
     order, doubt, size, node = state.order, state.doubt, state.size, state.matched_node
+    write_tags(order, state.splice)
     i, before = order.at[HEAD], np.int64(-1)
     n, most = size[N_BASE], size[MOST]
     # Arms that were refused are kept behind the heap, which shrinks at least as fast.
@@ -155,7 +163,7 @@ def _fill(handle, n_in_doubt):
         i = _next_alive(state, i, alive, -doubt.minus_weight[0] if n_doubt > 0 else -np.inf)
         if i < order.at[FRONT] or _extend(handle):
             if _is_loose(state, i, before):
-                order.arm[i] = -1
+                _leave(handle, state, i)
                 i += 1
                 continue
             weight, arm = order.weight[i], order.arm[i]
@@ -174,6 +182,7 @@ def _fill(handle, n_in_doubt):
                 alive = _alive(state)
                 refused -= 1
                 doubt.minus_weight[refused], doubt.minus_arm[refused] = minus_weight, -arm
+                comes(order, state.splice, i, -minus_weight, arm)
             continue
         if arm < 0:
             size[MOST] = n
@@ -181,18 +190,33 @@ def _fill(handle, n_in_doubt):
         before = arm
         looked += 1
         if augment(handle, state, arm):
-            order.arm[i] = -1
+            _leave(handle, state, i)
             answer_came(state.answer, arm)
             size[N_NEW] += 1
             n += 1
         else:
             alive = _alive(state)
         i += 1
-    close_gaps(order, i)
+    order.at[LOOKED_TO] = i - order.at[HEAD]
     size[N_BASE] = n
     size[LOOKED] = looked
-    _let_go(handle, n_doubt, refused, n_in_doubt)
+    _let_go(handle, i, n_doubt, refused, n_in_doubt)
     _forget_arms_of_free_nodes(state)
+
+
+@inline_kernel
+def _leave(handle, state, i):
+    """The entry at place i, which greedy came to, leaves the order. O(1)."""
+    if not leaves(state.splice, i):
+        # Hardly ever: many loose entries. What was passed moves, what lies ahead does not.
+        _put_through(handle)
+        leaves(state.splice, i)
+
+
+@kernel
+def _put_through(handle):
+    state = open_greedy(handle)
+    put_through(state.order, state.splice)
 
 
 @inline_kernel
@@ -208,10 +232,10 @@ def _revive(state):
 def _next_alive(state, i, alive, least):
     """The first place of the front from i on whose arm may have a right node alive or is not heavier than `least`, the
     end of the front if there is none. O(places passed)."""
-    near, arm, weight, end = state.near, state.order.arm, state.order.weight, state.order.at[FRONT]
-    if near.shape[1] == 2:
-        return next_alive_of_two(near, state.dead, arm, weight, i, end, least)
-    while i < end and weight[i] > least and near[arm[i], 0] & alive == 0:
+    tag, weight, end = state.splice.tag, state.order.weight, state.order.at[FRONT]
+    if tag.shape[1] == 2:
+        return next_alive_of_two(tag, state.dead, weight, i, end, least)
+    while i < end and weight[i] > least and tag[i, 0] & alive == 0:
         i += 1
     return i
 
@@ -226,24 +250,35 @@ def _alive(state):
 
 
 @kernel
-def _let_go(handle, n_doubt, refused, n_in_doubt):
-    """Arms still in doubt and those refused become outsiders. O((n + 1) log K) for n of them, and a walk along the
-    front."""
+def _let_go(handle, end, n_doubt, refused, n_in_doubt):
+    """Arms still in doubt and those refused become outsiders; greedy looked no further than to `end`.
+
+    O((n + 1) log K) for n still in doubt, and what moves in the front.
+    """
     state = open_greedy(handle)
-    order, doubt, node, n = state.order, state.doubt, state.matched_node, 0
+    order, doubt, node, splice = state.order, state.doubt, state.matched_node, state.splice
     for i in range(n_in_doubt):
-        if n_doubt <= i < refused:
-            continue
-        arm = -doubt.minus_arm[i]
-        node[arm] = OUTSIDER
-        order.new_weight[n], order.new_arm[n] = -doubt.minus_weight[i], arm
-        n += 1
+        if i < n_doubt or i >= refused:
+            node[-doubt.minus_arm[i]] = OUTSIDER
     listed = state.answer.listed
     for i in range(state.answer.size[N_LISTED]):
         if listed[i] >= 0 and node[listed[i]] < 0:
             went_at(state.answer, i)
-    if not join_many(order, n):
-        state.stale[0] = True
+    cut_front(order)
+    first = splice.size[N_COMING]
+    weight, arm = order.new_weight[first : first + n_doubt], order.new_arm[first : first + n_doubt]
+    for i in range(n_doubt):
+        weight[i], arm[i] = -doubt.minus_weight[i], -doubt.minus_arm[i]
+    sort_keys(weight, arm, n_doubt, order.spare_weight, order.spare_arm, order.bins)
+    n = 0
+    while n < n_doubt and not is_behind_front(order, weight[n], arm[n]):
+        end = place_in_front(order, end, weight[n], arm[n])
+        comes(order, splice, end, weight[n], arm[n])
+        n += 1
+    put_through(order, splice)
+    for i in range(n, n_doubt):
+        if not join(order, arm[i], weight[i]):
+            state.stale[0] = True
 
 
 @inline_kernel

@@ -11,16 +11,26 @@ import numpy as np
 from semibandit.compiled.jit import inline_kernel
 from semibandit.compiled.lanes import lowest_bit
 
+# So many places are passed over at a time.
+_PLACES = 8
+
 
 @inline_kernel
-def next_alive_of_two(near, dead, arm, weight, i, end, least):
-    """The first place from i on whose arm has a right node that is not dead, or that is not heavier than `least`; `end`
-    if there is none. O(places passed)."""
+def next_alive_of_two(tag, dead, weight, i, end, least):
+    """The first place from i on with a right node in its tags that is not dead, or that is not heavier than `least`;
+    `end` if there is none. O(places passed)."""
     alive0, alive1 = ~dead[0], ~dead[1]
-    while i < end and weight[i] > least:
-        k = arm[i]
-        if (near[k, 0] & alive0) | (near[k, 1] & alive1) != 0:
+    if i < end and (tag[i, 0] & alive0) | (tag[i, 1] & alive1) != 0:
+        return i
+    while i + _PLACES <= end and weight[i + _PLACES - 1] > least:
+        near0, near1 = np.int64(0), np.int64(0)
+        for j in range(i, i + _PLACES):
+            near0 |= tag[j, 0]
+            near1 |= tag[j, 1]
+        if (near0 & alive0) | (near1 & alive1) != 0:
             break
+        i += _PLACES
+    while i < end and weight[i] > least and (tag[i, 0] & alive0) | (tag[i, 1] & alive1) == 0:
         i += 1
     return i
 
