@@ -32,12 +32,14 @@ class Splice(NamedTuple):
     order, ascending. The entries that come are the first of the order's `new_weight` and `new_arm`, heaviest first.
 
     ``tag[i]`` are the tags at place i, right from the head on to where the order is `STEADY`; ``tag_of[arm]`` are those
-    of an arm. The rest is scratch: pieces of the front that stay together, and by how many places they move.
+    of an arm. The rest is scratch: where the entries that come go `to`, and the pieces of the front that stay together
+    with how many places they move by.
     """
 
     gap: Ints1
     place: Ints1
     size: Ints1
+    to: Ints1
     tag: Ints2
     tag_of: Ints2
     begin: Ints1
@@ -48,12 +50,13 @@ class Splice(NamedTuple):
 def new_splice(order: LazyOrder, tag_of: Ints2) -> Splice:
     """Nothing leaves and nothing comes yet; as much can as joins the order at once. O(K)."""
     margin = len(order.new_arm)
-    gap, place = np.zeros((2, margin), dtype=np.int64)
+    gap, place, to = np.zeros((3, margin + 1), dtype=np.int64)
     begin, end, shift = np.zeros((3, 2 * margin), dtype=np.int64)
     return Splice(
         gap=gap,
         place=place,
         size=np.zeros(2, dtype=np.int64),
+        to=to,
         tag=np.zeros((len(order.arm), tag_of.shape[1]), dtype=np.int64),
         tag_of=tag_of,
         begin=begin,
@@ -76,7 +79,7 @@ def write_tags(order, splice):
 def leaves(splice, place):
     """The entry at `place`, after all that leave so far, leaves; False if there are too many of them. O(1)."""
     n = splice.size[N_GAPS]
-    if n == splice.gap.shape[0]:
+    if n + 1 == splice.gap.shape[0]:
         return False
     splice.gap[n] = place
     splice.size[N_GAPS] = n + 1
@@ -98,16 +101,16 @@ def put_through(order, splice):
     Pieces that move down are moved first to last, then those that move up last to first: so none is written over
     before it was moved. O(what moves + pieces).
     """
-    n = _cut_to_pieces(order, splice)
-    begin, end, shift = splice.begin, splice.end, splice.shift
+    n, up = _cut_to_pieces(order, splice)
+    begin, shift = splice.begin, splice.shift
     for k in range(n):
         if shift[k] < 0:
-            _move(order, splice.tag, begin[k], end[k], shift[k])
-    for k in range(n - 1, -1, -1):
+            _move(order, splice.tag, begin[k], splice.end[k], shift[k])
+    for k in range(n - 1 if up else -1, -1, -1):
         if shift[k] > 0:
-            _move(order, splice.tag, begin[k], end[k], shift[k])
+            _move(order, splice.tag, begin[k], splice.end[k], shift[k])
     for j in range(splice.size[N_COMING]):
-        to, arm = splice.place[j], order.new_arm[j]
+        to, arm = splice.to[j], order.new_arm[j]
         order.weight[to], order.arm[to] = order.new_weight[j], arm
         for column in range(splice.tag.shape[1]):
             splice.tag[to, column] = splice.tag_of[arm, column]
@@ -117,26 +120,25 @@ def put_through(order, splice):
 
 @inline_kernel
 def _cut_to_pieces(order, splice):
-    """Write the pieces that may move, first to last, and make `place` where the entries that come will be; how many
-    pieces there are. O(pieces)."""
+    """Write the pieces that may move, first to last, and `to`, where the entries that come will be: how many pieces
+    there are, and whether one moves up. Without branches, for what is next can hardly be foreseen. O(pieces)."""
     gap, place, n_gaps, n_coming = splice.gap, splice.place, splice.size[N_GAPS], splice.size[N_COMING]
-    shift, first = n_gaps - n_coming, order.at[HEAD]
-    i, j = 0, 0
+    gap[n_gaps] = place[n_coming] = order.arm.shape[0] + 1  # beyond all places
+    shift, first, i, j = n_gaps - n_coming, order.at[HEAD], 0, 0
+    most = shift
     for k in range(n_gaps + n_coming):
         splice.begin[k], splice.shift[k] = first, shift
-        if j < n_coming and (i == n_gaps or place[j] <= gap[i]):
-            first = place[j]
-            splice.end[k] = first
-            place[j] += shift
-            shift += 1
-            j += 1
-        else:
-            first = gap[i]
-            splice.end[k] = first
-            first += 1
-            shift -= 1
-            i += 1
-    return n_gaps + n_coming
+        p, g = place[j], gap[i]
+        comes_here = np.int64(p <= g)
+        splice.to[j] = p + shift
+        first = min(p, g)
+        splice.end[k] = first
+        first += 1 - comes_here
+        shift += 2 * comes_here - 1
+        most = max(most, shift)
+        j += comes_here
+        i += 1 - comes_here
+    return n_gaps + n_coming, most > 0
 
 
 @inline_kernel

@@ -12,14 +12,13 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import lowest_bit
-from semibandit.compiled.sorting import heap_sink, sort_keys
+from semibandit.compiled.sorting import sort_keys
 from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,
     N_WENT,
     answer_came,
     answer_went,
-    went_at,
     write_answer,
 )
 from semibandit.engines.order.lazy import (
@@ -36,12 +35,12 @@ from semibandit.engines.order.lazy import (
     loosen,
     place_in_front,
 )
-from semibandit.engines.order.splice import N_COMING, comes, leaves, put_through, write_tags
+from semibandit.engines.order.splice import comes, leaves, put_through, write_tags
 from semibandit.engines.transversal.bits import contains, discard, insert
 from semibandit.engines.transversal.greedy_paths import augment, match
 from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
 from semibandit.engines.transversal.state import ABSENT, OUTSIDER, beats, weigh
-from semibandit.engines.transversal.two_words import next_alive_of_two
+from semibandit.engines.transversal.two_words import next_alive_of_two, note_near_free
 
 # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -121,31 +120,31 @@ def _first_outsider(handle, state):
 
 @inline_kernel
 def _take_in_doubt(handle, state):
-    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Heaps
+    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Sorts
     these arms; how many there are. O(n_right)."""
     order, doubt, matched_arm = state.order, state.doubt, state.matched_arm
     first = _first_outsider(handle, state)
     if first < 0:
         return 0
-    top, top_arm = order.weight[first], order.arm[first]
-    n = 0
-    for r in range(matched_arm.shape[0]):
-        arm = matched_arm[r]
-        if arm < 0:
-            continue
-        weight = weigh(state.recs, state.lam, arm)
-        if beats(top, top_arm, weight, arm):
-            doubt.minus_weight[n], doubt.minus_arm[n] = -weight, -arm
-            n += 1
-            insert(state.free, r)
-    for i in range(n // 2 - 1, -1, -1):
-        heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n, i)
+    top, top_arm, n = order.weight[first], order.arm[first], 0
+    for word in range(state.free.shape[0]):
+        bits = np.int64(0)
+        for r in range(word << 6, min((word + 1) << 6, matched_arm.shape[0])):
+            # Without branches: they would be wrong for many arms in doubt.
+            arm = matched_arm[r]
+            weight = weigh(state.recs, state.lam, max(arm, 0))
+            loses = np.int64((arm >= 0) & ((top > weight) | ((top == weight) & (top_arm < arm))))
+            doubt.weight[n], doubt.arm[n] = weight, arm
+            n += loses
+            bits |= loses << (r & 63)
+        state.free[word] |= bits
+    sort_keys(doubt.weight, doubt.arm, n, order.spare_weight, order.spare_arm, order.bins)
     state.size[N_BASE] -= n
     return n
 
 
 @kernel
-def _fill(handle, n_in_doubt):
+def _fill(handle, n_doubt):
     """Greedy over arms in doubt and outsiders until the base is full. Changes everything.
 
     What a failed search reached is dead for the rest of the round, as in `resolve.greedy`.
@@ -153,25 +152,26 @@ def _fill(handle, n_in_doubt):
     state = open_greedy(handle)
     order, doubt, size, node = state.order, state.doubt, state.size, state.matched_node
     write_tags(order, state.splice)
+    if state.near.shape[1] == 2:
+        note_near_free(state.ahead, state.free, state.search.hint)
     i, before = order.at[HEAD], np.int64(-1)
     n, most = size[N_BASE], size[MOST]
-    # Arms that were refused are kept behind the heap, which shrinks at least as fast.
-    n_doubt, refused, looked = n_in_doubt, n_in_doubt, 0
+    # doubt[at] is the next arm in doubt; those that were refused are kept at the begin.
+    at, refused, looked = 0, 0, 0
     alive = np.int64(-1)
     while n < most:
         weight, arm = -np.inf, np.int64(-1)
-        i = _next_alive(state, i, alive, -doubt.minus_weight[0] if n_doubt > 0 else -np.inf)
+        least = doubt.weight[at] if at < n_doubt else -np.inf
+        i = _next_alive(state, i, alive, least)
         if i < order.at[FRONT] or _extend(handle):
             if _is_loose(state, i, before):
                 _leave(handle, state, i)
                 i += 1
                 continue
             weight, arm = order.weight[i], order.arm[i]
-        if n_doubt > 0 and beats(-doubt.minus_weight[0], -doubt.minus_arm[0], weight, arm):
-            minus_weight, arm = doubt.minus_weight[0], -doubt.minus_arm[0]
-            n_doubt -= 1
-            doubt.minus_weight[0], doubt.minus_arm[0] = doubt.minus_weight[n_doubt], doubt.minus_arm[n_doubt]
-            heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n_doubt, 0)
+        if at < n_doubt and beats(least, doubt.arm[at], weight, arm):
+            arm = doubt.arm[at]
+            at += 1
             r = np.int64(node[arm])
             if contains(state.free, r):
                 discard(state.free, r)
@@ -180,9 +180,9 @@ def _fill(handle, n_in_doubt):
                 n += 1
             else:
                 alive = _alive(state)
-                refused -= 1
-                doubt.minus_weight[refused], doubt.minus_arm[refused] = minus_weight, -arm
-                comes(order, state.splice, i, -minus_weight, arm)
+                doubt.arm[refused] = arm
+                refused += 1
+                comes(order, state.splice, i, least, arm)
             continue
         if arm < 0:
             size[MOST] = n
@@ -200,7 +200,7 @@ def _fill(handle, n_in_doubt):
     order.at[LOOKED_TO] = i - order.at[HEAD]
     size[N_BASE] = n
     size[LOOKED] = looked
-    _let_go(handle, i, n_doubt, refused, n_in_doubt)
+    _let_go(handle, i, refused, at, n_doubt)
     _forget_arms_of_free_nodes(state)
 
 
@@ -250,35 +250,40 @@ def _alive(state):
 
 
 @kernel
-def _let_go(handle, end, n_doubt, refused, n_in_doubt):
-    """Arms still in doubt and those refused become outsiders; greedy looked no further than to `end`.
-
-    O((n + 1) log K) for n still in doubt, and what moves in the front.
-    """
+def _let_go(handle, end, refused, first, last):
+    """The first `refused` arms in doubt, and those from `first` to `last`, become outsiders. The latter are lighter
+    than all that greedy looked at, up to the place `end`. O((n + 1) log K) for n of these, and what moves in the
+    front."""
     state = open_greedy(handle)
     order, doubt, node, splice = state.order, state.doubt, state.matched_node, state.splice
-    for i in range(n_in_doubt):
-        if i < n_doubt or i >= refused:
-            node[-doubt.minus_arm[i]] = OUTSIDER
-    listed = state.answer.listed
-    for i in range(state.answer.size[N_LISTED]):
-        if listed[i] >= 0 and node[listed[i]] < 0:
-            went_at(state.answer, i)
+    for i in range(refused):
+        node[doubt.arm[i]] = OUTSIDER
+    for i in range(first, last):
+        node[doubt.arm[i]] = OUTSIDER
+    _note_who_went(state)
     cut_front(order)
-    first = splice.size[N_COMING]
-    weight, arm = order.new_weight[first : first + n_doubt], order.new_arm[first : first + n_doubt]
-    for i in range(n_doubt):
-        weight[i], arm[i] = -doubt.minus_weight[i], -doubt.minus_arm[i]
-    sort_keys(weight, arm, n_doubt, order.spare_weight, order.spare_arm, order.bins)
-    n = 0
-    while n < n_doubt and not is_behind_front(order, weight[n], arm[n]):
-        end = place_in_front(order, end, weight[n], arm[n])
-        comes(order, splice, end, weight[n], arm[n])
-        n += 1
+    while first < last and not is_behind_front(order, doubt.weight[first], doubt.arm[first]):
+        end = place_in_front(order, end, doubt.weight[first], doubt.arm[first])
+        comes(order, splice, end, doubt.weight[first], doubt.arm[first])
+        first += 1
     put_through(order, splice)
-    for i in range(n, n_doubt):
-        if not join(order, arm[i], weight[i]):
+    for i in range(first, last):
+        if not join(order, doubt.arm[i], doubt.weight[i]):
             state.stale[0] = True
+
+
+@inline_kernel
+def _note_who_went(state):
+    """Tell the answer which of its arms are in the base no more. O(D), without branches."""
+    listed, size, node = state.answer.listed, state.answer.size, state.matched_node
+    n_went = size[N_WENT]
+    for i in range(size[N_LISTED]):
+        arm = listed[i]
+        # What went before this round is written as its complement and is no base arm.
+        went = np.int64((arm >= 0) & (node[max(arm, 0)] < 0))
+        listed[i] = arm ^ -went
+        n_went += went
+    size[N_WENT] = n_went
 
 
 @inline_kernel

@@ -17,20 +17,21 @@ from semibandit.matroids import Transversal
 
 
 class Doubt(NamedTuple):
-    """Base arms in doubt: a heap of their weights and ids, both turned round, so that the heaviest is on top."""
+    """Base arms in doubt, heaviest first. Scratch of a round."""
 
-    minus_weight: Floats1
-    minus_arm: Ints1
+    weight: Floats1
+    arm: Ints1
 
 
 class Steps(NamedTuple):
     """Scratch of searches: right nodes `reached`, those of them that are `waiting`; the right node of each step and the
-    set of `new` ones reached from there."""
+    set of `new` ones reached from there. With two words, `hint` says where to look first."""
 
     reached: Ints1
     waiting: Ints1
     node: Ints1
     new: Ints2
+    hint: Ints1
 
 
 class KeptGreedy(NamedTuple):
@@ -94,6 +95,7 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
             waiting=empty_sets(1, n_bits)[0],
             node=np.zeros(n_right, dtype=np.int64),
             new=empty_sets(n_right, n_bits),
+            hint=empty_sets(1, n_bits)[0],
         ),
         doubt=Doubt(np.zeros(n_right), np.zeros(n_right, dtype=np.int64)),
         answer=new_answer(matroid.rank),
