@@ -19,6 +19,7 @@ from semibandit.engines.answer import (
     N_WENT,
     answer_came,
     answer_went,
+    outside_went,
     write_answer,
 )
 from semibandit.engines.order.lazy import (
@@ -120,8 +121,8 @@ def _first_outsider(handle, state):
 
 @inline_kernel
 def _take_in_doubt(handle, state):
-    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Sorts
-    these arms; how many there are. O(n_right)."""
+    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Lists
+    these arms in any order; how many there are. O(n_right)."""
     order, doubt, matched_arm = state.order, state.doubt, state.matched_arm
     first = _first_outsider(handle, state)
     if first < 0:
@@ -138,7 +139,6 @@ def _take_in_doubt(handle, state):
             n += loses
             bits |= loses << (r & 63)
         state.free[word] |= bits
-    sort_keys(doubt.weight, doubt.arm, n, order.spare_weight, order.spare_arm, order.bins)
     state.size[N_BASE] -= n
     return n
 
@@ -156,12 +156,15 @@ def _fill(handle, n_doubt):
         note_near_free(state.ahead, state.free, state.search.hint)
     i, before = order.at[HEAD], np.int64(-1)
     n, most = size[N_BASE], size[MOST]
-    # doubt[at] is the next arm in doubt; those that were refused are kept at the begin.
-    at, refused, looked = 0, 0, 0
+    # Once they are sorted, doubt[at] is the next arm in doubt; those that were refused are kept at the begin.
+    at, refused, looked, is_sorted = 0, 0, 0, False
     alive = np.int64(-1)
+    heaviest = -np.inf
+    for k in range(n_doubt):
+        heaviest = max(heaviest, doubt.weight[k])
     while n < most:
         weight, arm = -np.inf, np.int64(-1)
-        least = doubt.weight[at] if at < n_doubt else -np.inf
+        least = (doubt.weight[at] if is_sorted else heaviest) if at < n_doubt else -np.inf
         i = _next_alive(state, i, alive, least)
         if i < order.at[FRONT] or _extend(handle):
             if _is_loose(state, i, before):
@@ -169,21 +172,26 @@ def _fill(handle, n_doubt):
                 i += 1
                 continue
             weight, arm = order.weight[i], order.arm[i]
-        if at < n_doubt and beats(least, doubt.arm[at], weight, arm):
-            arm = doubt.arm[at]
-            at += 1
-            r = np.int64(node[arm])
-            if contains(state.free, r):
-                discard(state.free, r)
-                n += 1
-            elif augment(handle, state, arm):
-                n += 1
-            else:
-                alive = _alive(state)
-                doubt.arm[refused] = arm
-                refused += 1
-                comes(order, state.splice, i, least, arm)
-            continue
+        if at < n_doubt and weight <= least:
+            if not is_sorted:
+                # Not before: where the whole base is in doubt, greedy is often done without any of it.
+                _sort_doubt(state, 0, n_doubt)
+                is_sorted = True
+            if beats(least, doubt.arm[at], weight, arm):
+                arm = doubt.arm[at]
+                at += 1
+                r = np.int64(node[arm])
+                if contains(state.free, r):
+                    discard(state.free, r)
+                    n += 1
+                elif augment(handle, state, arm):
+                    n += 1
+                else:
+                    alive = _alive(state)
+                    doubt.arm[refused] = arm
+                    refused += 1
+                    comes(order, state.splice, i, least, arm)
+                continue
         if arm < 0:
             size[MOST] = n
             break
@@ -200,7 +208,7 @@ def _fill(handle, n_doubt):
     order.at[LOOKED_TO] = i - order.at[HEAD]
     size[N_BASE] = n
     size[LOOKED] = looked
-    _let_go(handle, i, refused, at, n_doubt)
+    _let_go(handle, i, refused, at, n_doubt, is_sorted)
     _forget_arms_of_free_nodes(state)
 
 
@@ -249,8 +257,16 @@ def _alive(state):
     return bits
 
 
+@inline_kernel
+def _sort_doubt(state, first, last):
+    """Sort these arms in doubt, heaviest first. Expected O(last - first)."""
+    order, doubt = state.order, state.doubt
+    weight, arm = doubt.weight[first:last], doubt.arm[first:last]
+    sort_keys(weight, arm, last - first, order.spare_weight, order.spare_arm, order.bins)
+
+
 @kernel
-def _let_go(handle, end, refused, first, last):
+def _let_go(handle, end, refused, first, last, is_sorted):
     """The first `refused` arms in doubt, and those from `first` to `last`, become outsiders. The latter are lighter
     than all that greedy looked at, up to the place `end`. O((n + 1) log K) for n of these, and what moves in the
     front."""
@@ -260,30 +276,24 @@ def _let_go(handle, end, refused, first, last):
         node[doubt.arm[i]] = OUTSIDER
     for i in range(first, last):
         node[doubt.arm[i]] = OUTSIDER
-    _note_who_went(state)
+    outside_went(state.answer, node)
     cut_front(order)
-    while first < last and not is_behind_front(order, doubt.weight[first], doubt.arm[first]):
-        end = place_in_front(order, end, doubt.weight[first], doubt.arm[first])
-        comes(order, splice, end, doubt.weight[first], doubt.arm[first])
-        first += 1
-    put_through(order, splice)
+    behind = first
     for i in range(first, last):
+        w, arm = doubt.weight[i], doubt.arm[i]
+        if not is_behind_front(order, w, arm):
+            doubt.weight[i], doubt.arm[i] = doubt.weight[behind], doubt.arm[behind]
+            doubt.weight[behind], doubt.arm[behind] = w, arm
+            behind += 1
+    if not is_sorted:
+        _sort_doubt(state, first, behind)
+    for i in range(first, behind):
+        end = place_in_front(order, end, doubt.weight[i], doubt.arm[i])
+        comes(order, splice, end, doubt.weight[i], doubt.arm[i])
+    put_through(order, splice)
+    for i in range(behind, last):
         if not join(order, doubt.arm[i], doubt.weight[i]):
             state.stale[0] = True
-
-
-@inline_kernel
-def _note_who_went(state):
-    """Tell the answer which of its arms are in the base no more. O(D), without branches."""
-    listed, size, node = state.answer.listed, state.answer.size, state.matched_node
-    n_went = size[N_WENT]
-    for i in range(size[N_LISTED]):
-        arm = listed[i]
-        # What went before this round is written as its complement and is no base arm.
-        went = np.int64((arm >= 0) & (node[max(arm, 0)] < 0))
-        listed[i] = arm ^ -went
-        n_went += went
-    size[N_WENT] = n_went
 
 
 @inline_kernel
