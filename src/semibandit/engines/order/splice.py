@@ -1,7 +1,7 @@
 """Entries that leave the front of a lazy order and others that come there, all at known places and put through at once.
 
-Who walks along the front knows where everything is: the places of what it takes, and the place that a heavier arm of
-its own, which it refuses, would have. So nothing is searched or compared. Only what lies between an entry that leaves
+Who walks along the front knows where everything is: the places of what it takes, and where an arm that it
+refuses belongs: where it stands. So nothing is searched or compared. Only what lies between an entry that leaves
 and one that comes moves, by as many places as there are more of the one than of the other so far: arms that replace
 others of about their weight cost little, however far down they stand (docs/theory.md, H).
 

@@ -2,8 +2,8 @@
 
 The base stays matched from round to round. Its arms that are heavier than every outsider are what greedy would take
 first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes; then they and the
-outsiders (`order.lazy`) are looked at, heaviest first, until the base is full. So a round costs what changes in it,
-besides O(D); a new lam costs a pass over all arms.
+outsiders (`order.lazy`) are looked at, heaviest first, until the base is full; those whose right nodes are all dead are
+passed over, some at a time. So a round costs what changes in it, besides O(D); a new lam costs a pass over all arms.
 """
 
 from __future__ import annotations
