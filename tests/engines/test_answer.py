@@ -15,6 +15,7 @@ from semibandit.engines.answer import (
     arms_in,
     is_answer,
     new_answer,
+    outside_went,
     went_at,
     write_answer,
 )
@@ -55,6 +56,11 @@ def same(answer: Any, arms: Any) -> Any:
     return is_answer(answer, arms)
 
 
+@kernel
+def leave(answer: Any, node: Any) -> None:
+    outside_went(answer, node)
+
+
 def ids(arms: Any) -> Any:
     return np.array(sorted(arms), dtype=np.int64)
 
@@ -88,3 +94,17 @@ def test_the_answer_follows_a_set(rank: int) -> None:
         assert write(answer, out) == len(arms) and np.array_equal(out[: len(arms)], ids(arms))
         if len(arms) > 1:
             assert not same(answer, ids(arms)[::-1].copy()) and not same(answer, ids(arms)[1:])
+
+
+def test_arms_that_are_outside_go() -> None:
+    """Those that went before are not counted again."""
+    answer, out = new_answer(5), np.zeros(5, dtype=np.int64)
+    change(answer, ids([]), ids([0, 2, 3, 7, 9]), False)
+    assert write(answer, out) == 5
+    change(answer, ids([2]), ids([]), False)
+    node = np.zeros(10, dtype=np.int32)
+    node[[2, 0, 9, 4]] = -1
+    leave(answer, node)
+    assert arms_in(answer).tolist() == [3, 7]
+    leave(answer, node)
+    assert arms_in(answer).tolist() == [3, 7] and write(answer, out) == 2 and out[:2].tolist() == [3, 7]

@@ -140,3 +140,29 @@ def test_a_base_that_cannot_be_full_is_not_searched_for_again() -> None:
     engine.insert([3])
     assert engine.base().tolist() == [0, 3]
     engine._check()
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("n_right", [2, 130])
+def test_more_loose_entries_than_gaps_are_noted(n_right: int) -> None:
+    """Outsiders that fell are met behind one that enters: what was passed is put through while greedy walks."""
+    fell = 3 * n_right
+    near = [[r] for r in range(n_right)] + [[0]] + [[1]] * (fell + 2)
+    engine = greedy_only(Transversal(near, n_right))
+    weights = np.concatenate((np.full(n_right, 20.0), [10.0], np.linspace(9.0, 5.0, fell), [4.0, 3.0]))
+    engine.set_weights(np.arange(len(near)), weights)
+    assert engine.base().tolist() == list(range(n_right))
+    arms = np.arange(n_right + 1, n_right + 1 + fell)
+    weights[arms] = np.linspace(2.0, 1.0, fell)
+    for arm in arms.tolist():
+        engine.set_weight(arm, weights[arm])
+    assert not engine._greedy.stale[0] and engine._greedy.order.loose.sum() == fell
+    weights[[0, 1]] = 6.5, 0.5
+    engine.set_weights([0, 1], weights[[0, 1]])
+    assert engine.base().tolist() == np.sort(transversal_base(near, weights.tolist())).tolist()
+    assert engine._greedy.order.loose.sum() == 0
+    engine._check()
+    weights[n_right] = 0.1
+    engine.set_weight(n_right, 0.1)
+    assert engine.base().tolist() == np.sort(transversal_base(near, weights.tolist())).tolist()
+    engine._check()

@@ -70,6 +70,20 @@ def went_at(answer, i):
 
 
 @inline_kernel
+def outside_went(answer, node):
+    """Note that those arms of the last answer go for which `node` is negative, whether they went before or not. O(D),
+    without branches: they would be wrong for many that go."""
+    listed, size = answer.listed, answer.size
+    n_went = size[N_WENT]
+    for i in range(size[N_LISTED]):
+        arm = listed[i]
+        goes = np.int64((arm >= 0) & (node[max(arm, 0)] < 0))
+        listed[i] = arm ^ -goes  # its complement if it goes
+        n_went += goes
+    size[N_WENT] = n_went
+
+
+@inline_kernel
 def all_went(answer):
     """Note that every arm of the last answer goes. O(1)."""
     answer.size[N_LISTED] = 0

@@ -22,8 +22,9 @@ from semibandit.compiled.lanes import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_keys
 
 # Entries of `at`: where the entries begin, where the front ends, where the entries end, how many segments there are,
-# how many places are free at first before the entries, how far somebody looked last.
-HEAD, FRONT, END, N_SEGMENTS, MARGIN, LOOKED_TO = range(6)
+# how many places are free at first before the entries, how far somebody looked last, and up to where the front is as it
+# was when somebody wrote so here.
+HEAD, FRONT, END, N_SEGMENTS, MARGIN, LOOKED_TO, STEADY = range(7)
 
 # A segment of at most PIECE entries is sorted, not halved. A front longer than LONG_FRONT, and than four times what was
 # looked at last, is cut, so that joining it stays cheap; what is looked at in every round must not be sorted in every
@@ -66,7 +67,7 @@ def new_lazy_order(n_arms: int, margin: int) -> LazyOrder:
     return LazyOrder(
         weight=np.zeros(room),
         arm=np.zeros(room, dtype=np.int64),
-        at=np.array([margin, margin, margin, 0, margin, 0], dtype=np.int64),
+        at=np.array([margin, margin, margin, 0, margin, 0, 0], dtype=np.int64),
         begin=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
         key_weight=np.zeros(_MOST_SEGMENTS),
         key_arm=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
@@ -93,7 +94,7 @@ def begin_anew(order):
     order.loose[:] = 0
     at = order.at
     at[HEAD] = at[FRONT] = at[END] = at[MARGIN]
-    at[N_SEGMENTS] = 0
+    at[N_SEGMENTS] = at[STEADY] = 0
 
 
 @inline_kernel
@@ -199,6 +200,7 @@ def close_gaps(order, end):
     """Entries of the front before `end` whose arm was made -1 are gone: let the others move up. O(end - HEAD)."""
     weight, arm = order.weight, order.arm
     order.at[LOOKED_TO] = end - order.at[HEAD]
+    order.at[STEADY] = 0
     to = end
     for i in range(end - 1, order.at[HEAD] - 1, -1):
         if arm[i] >= 0:
@@ -218,11 +220,11 @@ def join_many(order, n):
     at, new_weight, new_arm = order.at, order.new_weight, order.new_arm
     if at[HEAD] < n and not _make_room(order):
         return False
-    _cut_front(order)  # now, for what belongs to the front must not change below
-    m, top = 0, at[N_SEGMENTS] - 1
+    cut_front(order)  # now, for what belongs to the front must not change below
+    m = 0
     for i in range(n):
         w, a = new_weight[i], new_arm[i]
-        if top >= 0 and _is_after(w, a, order.key_weight[top], order.key_arm[top]):
+        if is_behind_front(order, w, a):
             if not join(order, a, w):
                 return False
         else:
@@ -235,12 +237,41 @@ def join_many(order, n):
 
 
 @inline_kernel
+def is_behind_front(order, weight, arm):
+    """Whether an entry belongs to one of the segments. O(1)."""
+    top = order.at[N_SEGMENTS] - 1
+    return top >= 0 and _is_after(weight, arm, order.key_weight[top], order.key_arm[top])
+
+
+@inline_kernel
+def place_in_front(order, first, weight, arm):
+    """The place of the first entry of the front from `first` on that is after an entry, its end if there is none.
+    O(log of how far that is)."""
+    front = order.at[FRONT]
+    step = 1
+    while first + step <= front and not _is_after(
+        order.weight[first + step - 1], order.arm[first + step - 1], weight, arm
+    ):
+        first += step
+        step *= 2
+    last = min(first + step - 1, front)
+    while first < last:
+        middle = (first + last) // 2
+        if _is_after(order.weight[middle], order.arm[middle], weight, arm):
+            last = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@inline_kernel
 def _merge_into_front(order, m):
     """Merge m new entries in order into the front, which grows towards the begin of the array. O(its length)."""
     weight, arm, new_weight, new_arm = order.weight, order.arm, order.new_weight, order.new_arm
     i, j, front = order.at[HEAD], 0, order.at[FRONT]
     to = i - m
     order.at[HEAD] = to
+    order.at[STEADY] = 0
     while j < m:
         if i < front and _is_after(new_weight[j], new_arm[j], weight[i], arm[i]):
             weight[to], arm[to] = weight[i], arm[i]
@@ -258,7 +289,7 @@ def join(order, arm, weight):
     at, begin = order.at, order.begin
     if at[END] == order.arm.shape[0] and not _make_room(order):
         return False
-    _cut_front(order)
+    cut_front(order)
     to = at[END]
     at[END] = to + 1
     for j in range(at[N_SEGMENTS]):
@@ -275,11 +306,12 @@ def join(order, arm, weight):
         order.weight[to], order.arm[to] = order.weight[to - 1], order.arm[to - 1]
         to -= 1
     order.weight[to], order.arm[to] = weight, arm
+    at[STEADY] = min(at[STEADY], to)
     return True
 
 
 @inline_kernel
-def _cut_front(order):
+def cut_front(order):
     """Make what is long of the front a segment. O(1)."""
     at = order.at
     looked = at[LOOKED_TO]
@@ -287,6 +319,7 @@ def _cut_front(order):
         cut = at[HEAD] + max(PIECE, 2 * looked)
         _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
         at[FRONT] = cut
+        at[STEADY] = min(at[STEADY], cut)
 
 
 @inline_kernel
@@ -304,6 +337,7 @@ def _make_room(order):
     at[HEAD] -= by
     at[FRONT] -= by
     at[END] -= by
+    at[STEADY] = 0
     return True
 
 

@@ -79,8 +79,9 @@ class TransversalAdaptiveEngine(CompiledEngine):
         return "challengers" if self._state.switch[IN_USE] == CHALLENGERS else "greedy"
 
     def memory(self) -> int:
-        # Records are in all three states, the edges in two.
+        # Records are in all three states, the edges in two, and what is next to an arm twice in one.
         shared = 2 * self._recs.nbytes + self._challengers.indptr.nbytes + self._challengers.edge.nbytes
+        shared += self._greedy.near.nbytes
         return bytes_of(self._state) + bytes_of(self._challengers) + bytes_of(self._greedy) - shared
 
     def _check(self) -> None:

@@ -2,8 +2,8 @@
 
 The base stays matched from round to round. Its arms that are heavier than every outsider are what greedy would take
 first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes; then they and the
-outsiders (`order.lazy`) are looked at, heaviest first, until the base is full. So a round costs what changes in it,
-besides O(D); a new lam costs a pass over all arms.
+outsiders (`order.lazy`) are looked at, heaviest first, until the base is full; those whose right nodes are all dead are
+passed over, some at a time. So a round costs what changes in it, besides O(D); a new lam costs a pass over all arms.
 """
 
 from __future__ import annotations
@@ -12,33 +12,36 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import lowest_bit
-from semibandit.compiled.sorting import heap_sink
+from semibandit.compiled.sorting import sort_keys
 from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,
     N_WENT,
     answer_came,
     answer_went,
-    went_at,
+    outside_went,
     write_answer,
 )
 from semibandit.engines.order.lazy import (
     FRONT,
     HEAD,
+    LOOKED_TO,
     add_unsorted,
     begin_anew,
-    close_gaps,
+    cut_front,
     end_unsorted,
     extend_front,
+    is_behind_front,
     join,
-    join_many,
     loosen,
+    place_in_front,
 )
+from semibandit.engines.order.splice import comes, leaves, put_through, write_tags
 from semibandit.engines.transversal.bits import contains, discard, insert
 from semibandit.engines.transversal.greedy_paths import augment, match
 from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
 from semibandit.engines.transversal.state import ABSENT, OUTSIDER, beats, weigh
-from semibandit.engines.transversal.two_words import next_alive_of_two
+from semibandit.engines.transversal.two_words import next_alive_of_two, note_near_free
 
 # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -80,7 +83,11 @@ def _order_anew(handle):
 @kernel
 def _extend(handle):
     """More entries for the front; False if there are none."""
-    return extend_front(open_greedy(handle).order)
+    state = open_greedy(handle)
+    if not extend_front(state.order):
+        return False
+    write_tags(state.order, state.splice)
+    return True
 
 
 @inline_kernel
@@ -114,85 +121,110 @@ def _first_outsider(handle, state):
 
 @inline_kernel
 def _take_in_doubt(handle, state):
-    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Heaps
-    these arms; how many there are. O(n_right)."""
+    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Lists
+    these arms in any order; how many there are. O(n_right)."""
     order, doubt, matched_arm = state.order, state.doubt, state.matched_arm
     first = _first_outsider(handle, state)
     if first < 0:
         return 0
-    top, top_arm = order.weight[first], order.arm[first]
-    n = 0
-    for r in range(matched_arm.shape[0]):
-        arm = matched_arm[r]
-        if arm < 0:
-            continue
-        weight = weigh(state.recs, state.lam, arm)
-        if beats(top, top_arm, weight, arm):
-            doubt.minus_weight[n], doubt.minus_arm[n] = -weight, -arm
-            n += 1
-            insert(state.free, r)
-    for i in range(n // 2 - 1, -1, -1):
-        heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n, i)
+    top, top_arm, n = order.weight[first], order.arm[first], 0
+    for word in range(state.free.shape[0]):
+        bits = np.int64(0)
+        for r in range(word << 6, min((word + 1) << 6, matched_arm.shape[0])):
+            # Without branches: they would be wrong for many arms in doubt.
+            arm = matched_arm[r]
+            weight = weigh(state.recs, state.lam, max(arm, 0))
+            loses = np.int64((arm >= 0) & ((top > weight) | ((top == weight) & (top_arm < arm))))
+            doubt.weight[n], doubt.arm[n] = weight, arm
+            n += loses
+            bits |= loses << (r & 63)
+        state.free[word] |= bits
     state.size[N_BASE] -= n
     return n
 
 
 @kernel
-def _fill(handle, n_in_doubt):
+def _fill(handle, n_doubt):
     """Greedy over arms in doubt and outsiders until the base is full. Changes everything.
 
     What a failed search reached is dead for the rest of the round, as in `resolve.greedy`.
     """
     state = open_greedy(handle)
     order, doubt, size, node = state.order, state.doubt, state.size, state.matched_node
+    write_tags(order, state.splice)
+    if state.near.shape[1] == 2:
+        note_near_free(state.ahead, state.free, state.search.hint)
     i, before = order.at[HEAD], np.int64(-1)
     n, most = size[N_BASE], size[MOST]
-    # Arms that were refused are kept behind the heap, which shrinks at least as fast.
-    n_doubt, refused, looked = n_in_doubt, n_in_doubt, 0
+    # Once they are sorted, doubt[at] is the next arm in doubt; those that were refused are kept at the begin.
+    at, refused, looked, is_sorted = 0, 0, 0, False
     alive = np.int64(-1)
+    heaviest = -np.inf
+    for k in range(n_doubt):
+        heaviest = max(heaviest, doubt.weight[k])
     while n < most:
         weight, arm = -np.inf, np.int64(-1)
-        i = _next_alive(state, i, alive, -doubt.minus_weight[0] if n_doubt > 0 else -np.inf)
+        least = (doubt.weight[at] if is_sorted else heaviest) if at < n_doubt else -np.inf
+        i = _next_alive(state, i, alive, least)
         if i < order.at[FRONT] or _extend(handle):
             if _is_loose(state, i, before):
-                order.arm[i] = -1
+                _leave(handle, state, i)
                 i += 1
                 continue
             weight, arm = order.weight[i], order.arm[i]
-        if n_doubt > 0 and beats(-doubt.minus_weight[0], -doubt.minus_arm[0], weight, arm):
-            minus_weight, arm = doubt.minus_weight[0], -doubt.minus_arm[0]
-            n_doubt -= 1
-            doubt.minus_weight[0], doubt.minus_arm[0] = doubt.minus_weight[n_doubt], doubt.minus_arm[n_doubt]
-            heap_sink(doubt.minus_weight, doubt.minus_arm, 0, n_doubt, 0)
-            r = np.int64(node[arm])
-            if contains(state.free, r):
-                discard(state.free, r)
-                n += 1
-            elif augment(handle, state, arm):
-                n += 1
-            else:
-                alive = _alive(state)
-                refused -= 1
-                doubt.minus_weight[refused], doubt.minus_arm[refused] = minus_weight, -arm
-            continue
+        if at < n_doubt and weight <= least:
+            if not is_sorted:
+                # Not before: where the whole base is in doubt, greedy is often done without any of it.
+                _sort_doubt(state, 0, n_doubt)
+                is_sorted = True
+            if beats(least, doubt.arm[at], weight, arm):
+                arm = doubt.arm[at]
+                at += 1
+                r = np.int64(node[arm])
+                if contains(state.free, r):
+                    discard(state.free, r)
+                    n += 1
+                elif augment(handle, state, arm):
+                    n += 1
+                else:
+                    alive = _alive(state)
+                    doubt.arm[refused] = arm
+                    refused += 1
+                    comes(order, state.splice, i, least, arm)
+                continue
         if arm < 0:
             size[MOST] = n
             break
         before = arm
         looked += 1
         if augment(handle, state, arm):
-            order.arm[i] = -1
+            _leave(handle, state, i)
             answer_came(state.answer, arm)
             size[N_NEW] += 1
             n += 1
         else:
             alive = _alive(state)
         i += 1
-    close_gaps(order, i)
+    order.at[LOOKED_TO] = i - order.at[HEAD]
     size[N_BASE] = n
     size[LOOKED] = looked
-    _let_go(handle, n_doubt, refused, n_in_doubt)
+    _let_go(handle, i, refused, at, n_doubt, is_sorted)
     _forget_arms_of_free_nodes(state)
+
+
+@inline_kernel
+def _leave(handle, state, i):
+    """The entry at place i, which greedy came to, leaves the order. O(1)."""
+    if not leaves(state.splice, i):
+        # Hardly ever: many loose entries. What was passed moves, what lies ahead does not.
+        _put_through(handle)
+        leaves(state.splice, i)
+
+
+@kernel
+def _put_through(handle):
+    state = open_greedy(handle)
+    put_through(state.order, state.splice)
 
 
 @inline_kernel
@@ -208,10 +240,10 @@ def _revive(state):
 def _next_alive(state, i, alive, least):
     """The first place of the front from i on whose arm may have a right node alive or is not heavier than `least`, the
     end of the front if there is none. O(places passed)."""
-    near, arm, weight, end = state.near, state.order.arm, state.order.weight, state.order.at[FRONT]
-    if near.shape[1] == 2:
-        return next_alive_of_two(near, state.dead, arm, weight, i, end, least)
-    while i < end and weight[i] > least and near[arm[i], 0] & alive == 0:
+    tag, weight, end = state.splice.tag, state.order.weight, state.order.at[FRONT]
+    if tag.shape[1] == 2:
+        return next_alive_of_two(tag, state.dead, weight, i, end, least)
+    while i < end and weight[i] > least and tag[i, 0] & alive == 0:
         i += 1
     return i
 
@@ -225,25 +257,43 @@ def _alive(state):
     return bits
 
 
+@inline_kernel
+def _sort_doubt(state, first, last):
+    """Sort these arms in doubt, heaviest first. Expected O(last - first)."""
+    order, doubt = state.order, state.doubt
+    weight, arm = doubt.weight[first:last], doubt.arm[first:last]
+    sort_keys(weight, arm, last - first, order.spare_weight, order.spare_arm, order.bins)
+
+
 @kernel
-def _let_go(handle, n_doubt, refused, n_in_doubt):
-    """Arms still in doubt and those refused become outsiders. O((n + 1) log K) for n of them, and a walk along the
+def _let_go(handle, end, refused, first, last, is_sorted):
+    """The first `refused` arms in doubt, and those from `first` to `last`, become outsiders. The latter are lighter
+    than all that greedy looked at, up to the place `end`. O((n + 1) log K) for n of these, and what moves in the
     front."""
     state = open_greedy(handle)
-    order, doubt, node, n = state.order, state.doubt, state.matched_node, 0
-    for i in range(n_in_doubt):
-        if n_doubt <= i < refused:
-            continue
-        arm = -doubt.minus_arm[i]
-        node[arm] = OUTSIDER
-        order.new_weight[n], order.new_arm[n] = -doubt.minus_weight[i], arm
-        n += 1
-    listed = state.answer.listed
-    for i in range(state.answer.size[N_LISTED]):
-        if listed[i] >= 0 and node[listed[i]] < 0:
-            went_at(state.answer, i)
-    if not join_many(order, n):
-        state.stale[0] = True
+    order, doubt, node, splice = state.order, state.doubt, state.matched_node, state.splice
+    for i in range(refused):
+        node[doubt.arm[i]] = OUTSIDER
+    for i in range(first, last):
+        node[doubt.arm[i]] = OUTSIDER
+    outside_went(state.answer, node)
+    cut_front(order)
+    behind = first
+    for i in range(first, last):
+        w, arm = doubt.weight[i], doubt.arm[i]
+        if not is_behind_front(order, w, arm):
+            doubt.weight[i], doubt.arm[i] = doubt.weight[behind], doubt.arm[behind]
+            doubt.weight[behind], doubt.arm[behind] = w, arm
+            behind += 1
+    if not is_sorted:
+        _sort_doubt(state, first, behind)
+    for i in range(first, behind):
+        end = place_in_front(order, end, doubt.weight[i], doubt.arm[i])
+        comes(order, splice, end, doubt.weight[i], doubt.arm[i])
+    put_through(order, splice)
+    for i in range(behind, last):
+        if not join(order, doubt.arm[i], doubt.weight[i]):
+            state.stale[0] = True
 
 
 @inline_kernel

@@ -107,6 +107,7 @@ def _shift(state, arm, to, step):
         for word in range(ahead.shape[1]):
             ahead[to, word] = ahead[last, word]
         matched_arm[to] = matched_arm[last]
+        _move_hint(state.search.hint, last, to)
         state.matched_node[matched_arm[to]] = to
         to = last
         step -= 1
@@ -118,11 +119,19 @@ def _shift(state, arm, to, step):
 
 
 @inline_kernel
+def _move_hint(hint, r, to):
+    """What leads on from r leads on from `to`. O(1), without branches."""
+    bit = (hint[r >> 6] >> (r & 63)) & 1
+    hint[to >> 6] = (hint[to >> 6] & ~(np.int64(1) << (to & 63))) | (bit << (to & 63))
+
+
+@inline_kernel
 def match(state, arm, r):
     """Match `arm` to right node r, whoever was matched there. O(degree + n_right / 64)."""
     ahead, near = state.ahead, state.near
     if near.shape[1] == 2:
         ahead[r, 0], ahead[r, 1] = near[arm, 0], near[arm, 1]
+        insert(state.search.hint, r)
     else:
         for word in range(ahead.shape[1]):
             ahead[r, word] = 0

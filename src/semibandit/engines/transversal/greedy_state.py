@@ -10,26 +10,28 @@ from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
 from semibandit.engines.answer import Answer, new_answer
 from semibandit.engines.order.lazy import LazyOrder, new_lazy_order
+from semibandit.engines.order.splice import Splice, new_splice
 from semibandit.engines.transversal.bits import all_of, empty_sets
 from semibandit.engines.transversal.state import OUTSIDER, RIGHT, Challengers
 from semibandit.matroids import Transversal
 
 
 class Doubt(NamedTuple):
-    """Base arms in doubt: a heap of their weights and ids, both turned round, so that the heaviest is on top."""
+    """Base arms in doubt, heaviest first. Scratch of a round."""
 
-    minus_weight: Floats1
-    minus_arm: Ints1
+    weight: Floats1
+    arm: Ints1
 
 
 class Steps(NamedTuple):
     """Scratch of searches: right nodes `reached`, those of them that are `waiting`; the right node of each step and the
-    set of `new` ones reached from there."""
+    set of `new` ones reached from there. With two words, `hint` says where to look first."""
 
     reached: Ints1
     waiting: Ints1
     node: Ints1
     new: Ints2
+    hint: Ints1
 
 
 class KeptGreedy(NamedTuple):
@@ -50,6 +52,7 @@ class KeptGreedy(NamedTuple):
     edge: Shorts2
     near: Ints2
     order: LazyOrder
+    splice: Splice
     matched_node: Shorts1
     matched_arm: Ints1
     ahead: Ints2
@@ -73,12 +76,15 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
     """A state whose base is still to be found, over the same edges as `challengers`. O(K + n_right^2 / 64)."""
     n_arms, n_right = matroid.n_arms, matroid.n_right
     n_bits = max(n_right, 65)  # two words at least
+    near = _near(challengers, n_right)
+    order = new_lazy_order(n_arms, n_right)
     return KeptGreedy(
         recs=recs,
         indptr=challengers.indptr,
         edge=challengers.edge,
-        near=_near(challengers, n_right),
-        order=new_lazy_order(n_arms, n_right),
+        near=near,
+        order=order,
+        splice=new_splice(order, near),
         matched_node=np.full(n_arms, OUTSIDER, dtype=np.int32),
         matched_arm=np.full(n_right, -1, dtype=np.int64),
         ahead=empty_sets(n_right, n_bits),
@@ -89,6 +95,7 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
             waiting=empty_sets(1, n_bits)[0],
             node=np.zeros(n_right, dtype=np.int64),
             new=empty_sets(n_right, n_bits),
+            hint=empty_sets(1, n_bits)[0],
         ),
         doubt=Doubt(np.zeros(n_right), np.zeros(n_right, dtype=np.int64)),
         answer=new_answer(matroid.rank),
