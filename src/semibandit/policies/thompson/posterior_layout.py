@@ -96,7 +96,7 @@ def enter(g, slot, k, tag):
 
 @inline_kernel
 def seek(g, tag, c, wins, losses):
-    """The table's slot of the group, or the free slot where it belongs. Expected O(1); other groups are not looked at."""
+    """The table's slot of the group, or the free slot where it belongs. Expected O(1), without a look at others."""
     slot = home(g, tag)
     while True:
         entry = g.table[slot]
