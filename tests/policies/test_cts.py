@@ -296,6 +296,28 @@ def test_groups_grow_and_shrink_over_a_long_run():
     assert about["bytes_per_arm"] < 400
 
 
+def test_room_is_made_for_groups_not_for_outcomes():
+    """Many outcomes at once have few posteriors: their arrays, and the table that they are found by, stay small."""
+    n = 20_000
+    policy = sb.CTS(sb.Uniform(n, 4), sampler="grouped", seed=1)
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        policy.update(np.arange(n), rng.integers(0, 2, n).astype(float))
+        policy._check()
+    assert len(policy._groups.info) <= 128 and len(policy._groups.table) <= 512
+    policy.delete(np.arange(n // 2))
+    policy.insert(np.arange(n // 2))
+    policy._check()
+    assert len(policy._groups.info) <= 128
+    # A posterior for each: room grows while they come, by doubling.
+    policy.update(
+        np.repeat(np.arange(1500), np.arange(1500) % 300), rng.integers(0, 2, 224_250).astype(float)
+    )
+    policy._check()
+    live = int(policy._groups.meta[LIVE])
+    assert 1000 < live <= len(policy._groups.info) <= 2 * live + 128
+
+
 def test_rewards_between_the_bounds_count_as_bernoulli_draws():
     policy = sb.CTS(sb.Uniform(2, 1), reward_range=(2.0, 6.0), seed=4)
     policy.update([0] * 4000, [3.0] * 4000)

@@ -50,7 +50,7 @@ from semibandit.policies.thompson.posterior_layout import (
 from semibandit.policies.thompson.posterior_tail import tail_bound, tail_slope, touching
 
 # A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
-COLD_BELOW = 0.5
+COLD_BELOW = 0.8
 
 
 @inline_kernel
