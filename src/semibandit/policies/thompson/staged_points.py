@@ -65,8 +65,9 @@ class Points(NamedTuple):
     heap has samples as values, the first ones have `depth_of` them.
 
     An entry of the heap whose arm is -1 - c says that class c is known down to that value only. `order`: classes by
-    level, highest first (each at its own place where one does not stand in the way of another). `mark`: the last round in which an arm was marked as known; those of the first stage are when
-    there is a second. `spare` and `count` are scratch for sorting.
+    level, highest first, or each at its own place where none stands in the way of another. `mark`: the last round in
+    which an arm was marked as known; those of the first stage are when there is a second. `spare` and `count` are
+    scratch for sorting.
     """
 
     value: Floats1
