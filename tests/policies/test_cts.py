@@ -13,7 +13,7 @@ from scipy import stats
 
 import semibandit as sb
 from semibandit.policies.thompson.posterior_groups import set_level
-from semibandit.policies.thompson.posterior_layout import BLOCK, GROUPS, LIVE, LOSSES, WINS
+from semibandit.policies.thompson.posterior_layout import BLOCK, GROUPS, ID_BITS, LIVE, LOSSES, WINS
 from semibandit.testing import check_policy
 from support.random_matroids import RANDOM
 
@@ -113,7 +113,7 @@ def test_the_level_is_found_and_most_groups_are_skipped():
     policy._check()
     groups = policy._groups
     assert 0.5 < groups.level[0, 0] < 1.0
-    cold = (groups.info[groups.table[groups.table >= 0], BLOCK] & 1).sum()
+    cold = (groups.info[groups.table[groups.table >= 0] & ID_BITS, BLOCK] & 1).sum()
     assert cold > 0.8 * groups.meta[LIVE] > 400
     # Candidates a round, of 4,000 arms: more than the few that win, as a second stage would look at every group.
     assert groups.rate.sum() < 0.05 * 4000
@@ -295,6 +295,28 @@ def test_groups_grow_and_shrink_over_a_long_run():
     about = policy.describe()
     assert about["groups"] == len({tuple(row) for row in policy._arm[:, 2:].tolist()})
     assert about["bytes_per_arm"] < 400
+
+
+def test_room_is_made_for_groups_not_for_outcomes():
+    """Many outcomes at once have few posteriors: their arrays, and the table that they are found by, stay small."""
+    n = 20_000
+    policy = sb.CTS(sb.Uniform(n, 4), sampler="grouped", seed=1)
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        policy.update(np.arange(n), rng.integers(0, 2, n).astype(float))
+        policy._check()
+    assert len(policy._groups.info) <= 128 and len(policy._groups.table) <= 512
+    policy.delete(np.arange(n // 2))
+    policy.insert(np.arange(n // 2))
+    policy._check()
+    assert len(policy._groups.info) <= 128
+    # A posterior for each: room grows while they come, by doubling.
+    policy.update(
+        np.repeat(np.arange(1500), np.arange(1500) % 300), rng.integers(0, 2, 224_250).astype(float)
+    )
+    policy._check()
+    live = int(policy._groups.meta[LIVE])
+    assert 1000 < live <= len(policy._groups.info) <= 2 * live + 128
 
 
 def test_rewards_between_the_bounds_count_as_bernoulli_draws():

@@ -16,7 +16,17 @@ import numpy as np
 from semibandit.arms import ALPHA, BETA, COUNT, TOTAL, FloatArray, IntArray
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Number, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.policies.thompson.posterior_layout import CLASS, G_LOSSES, G_WINS, find, forget
+from semibandit.policies.thompson.posterior_layout import (
+    CLASS,
+    G_LOSSES,
+    G_WINS,
+    enter,
+    find,
+    forget,
+    group_at,
+    seek,
+    tag_of,
+)
 
 # Columns of `node`; UP is ABSENT for an arm in no group. Columns of `info` besides CLASS, and G_WINS, which holds the
 # count (G_LOSSES stays 0): the root of the treap and its first arm.
@@ -144,8 +154,9 @@ def successor(g, arm):
 def join(g, arm):
     """Put an absent arm into the group of its class and count. O(log K)."""
     count = np.int64(plays_of(g, arm))
-    slot = find(g, g.classes[arm], count, 0)
-    k = g.table[slot]
+    tag = tag_of(g.classes[arm], count, 0)
+    slot = seek(g, tag, g.classes[arm], count, 0)
+    k = group_at(g, slot)
     node = g.node
     node[arm, LEFT] = -1
     node[arm, RIGHT] = -1
@@ -153,7 +164,7 @@ def join(g, arm):
     if k < 0:
         k = g.meta[LIVE]
         g.meta[LIVE] += 1
-        g.table[slot] = k
+        enter(g, slot, k, tag)
         g.info[k, CLASS] = g.classes[arm]
         g.info[k, G_WINS] = count
         g.info[k, G_LOSSES] = 0
@@ -178,7 +189,7 @@ def join(g, arm):
 @kernel
 def leave(g, arm):
     """Take a present arm out of its group, before anything that it is sorted by changes. O(log K)."""
-    k = g.table[find(g, g.classes[arm], np.int64(plays_of(g, arm)), 0)]
+    k = group_at(g, find(g, g.classes[arm], np.int64(plays_of(g, arm)), 0))
     node = g.node
     if g.info[k, FIRST] == arm:
         g.info[k, FIRST] = successor(g, arm)
@@ -198,10 +209,11 @@ def _close(g, k):
     forget(g, k)
     last = g.meta[LIVE] - 1
     if k != last:
-        slot = find(g, g.info[last, CLASS], g.info[last, G_WINS], 0)
+        tag = tag_of(g.info[last, CLASS], g.info[last, G_WINS], 0)
+        slot = seek(g, tag, g.info[last, CLASS], g.info[last, G_WINS], 0)
         for column in range(g.info.shape[1]):
             g.info[k, column] = g.info[last, column]
-        g.table[slot] = k
+        enter(g, slot, k, tag)
     g.meta[LIVE] = last
 
 
@@ -326,7 +338,7 @@ def check_groups(g: CountGroups, present: np.ndarray[tuple[int], np.dtype[np.boo
     keys = set()
     for k in range(int(g.meta[LIVE])):
         key = (int(g.info[k, CLASS]), int(g.info[k, G_WINS]))
-        assert g.table[find(g, *key, 0)] == k and key not in keys
+        assert group_at(g, find(g, *key, 0)) == k and key not in keys
         keys.add(key)
         members, x = [], int(g.info[k, FIRST])
         while x >= 0:

@@ -25,7 +25,7 @@ from semibandit.policies.thompson.grouped import SAMPLERS, GroupedArms, choose_s
 from semibandit.policies.thompson.keyed import KeyedRounds, draw_keyed
 from semibandit.policies.thompson.posterior_groups import leave_all
 from semibandit.policies.thompson.posterior_layout import GROUP, LIVE, LOSSES, WINS
-from semibandit.policies.thompson.posterior_room import check_groups, restored, told
+from semibandit.policies.thompson.posterior_room import check_groups, restored, rows_of, told
 from semibandit.policies.thompson.quantiles import posterior_ends
 from semibandit.policies.thompson.rounds import PlainRounds, draw_samples
 from semibandit.policies.thompson.staged_round import APART, MEETING, SINGLE, StagedRounds
@@ -126,7 +126,7 @@ class CTS(GroupedArms):
         self.sigma = 0.5 * (high - low) if sigma is None else as_number(sigma, "sigma", 0.0, closed=False)
         self._asked = (posterior, sigma, one_of(sampler, "sampler", SAMPLERS))
         self.sampler, self._why = choose_sampler(matroid, posterior, self.boosted, sampler)
-        self._arm: IntArray = np.zeros((self.n_arms, 4), dtype=np.int64)
+        self._arm: IntArray = rows_of(self.n_arms, 4, np.int64)
         self._groups = None
         if self.sampler == "grouped":
             self._groups = self._open_groups()
@@ -301,11 +301,12 @@ class CTS(GroupedArms):
             or (seen < 0).any()
         ):
             raise FileError("the successes and failures do not add up to the counts")
-        self._arm = arm
+        self._arm = rows_of(self.n_arms, 4, np.int64)
+        self._arm[:] = arm
         if self._groups is not None:
             if not np.array_equal(arm[:, GROUP] >= 0, self._presence.mask):
                 raise FileError("the groups of posteriors do not fit the arms")
-            self._groups = restored(arm, self._groups.classes, len(self._capacity), state)
+            self._groups = restored(self._arm, self._groups.classes, len(self._capacity), state)
         self._set_rng(state)
         self._open()
 

@@ -39,14 +39,18 @@ from semibandit.policies.thompson.posterior_layout import (
     WINS,
     X0,
     claim,
+    enter,
     find,
     forget,
+    group_at,
     release,
+    seek,
+    tag_of,
 )
-from semibandit.policies.thompson.posterior_tail import tail_bound, touching
+from semibandit.policies.thompson.posterior_tail import tail_bound, tail_slope, touching
 
 # A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
-COLD_BELOW = 0.5
+COLD_BELOW = 0.8
 
 
 @inline_kernel
@@ -150,6 +154,7 @@ def classify(g, k):
     c = g.info[k, CLASS]
     g.info[k, BLOCK] &= ~1
     g.const[k, SIGMA] = 0.0
+    g.stride[k] = 0.0
     if g.level[c, X0] > 0.0:
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
@@ -157,6 +162,8 @@ def classify(g, k):
             g.const[k, SIGMA] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
+            if g.info[k, G_LOSSES] > 0:
+                g.stride[k] = 1.0 / tail_slope(float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES]), touch)
 
 
 @kernel
@@ -184,7 +191,7 @@ def set_level(g, c, x0):
 
 
 @inline_kernel
-def _open_group(g, slot, c, wins, losses, log):
+def _open_group(g, slot, tag, c, wins, losses, log):
     """A new, empty group with room for 2^log members, or -1 if there is no room. A free slot must exist. O(1)."""
     start = claim(g, log)
     if start < 0:
@@ -195,15 +202,16 @@ def _open_group(g, slot, c, wins, losses, log):
     else:
         k = g.meta[USED]
         g.meta[USED] += 1
-    _set_group(g, slot, k, c, wins, losses, start, log)
+    enter(g, slot, k, tag)
+    _set_group(g, k, c, wins, losses, start, log)
     return k
 
 
 @inline_kernel
-def _set_group(g, slot, k, c, wins, losses, start, log):
+def _set_group(g, k, c, wins, losses, start, log):
     """Write down the new, empty group k. O(1)."""
     g.meta[LIVE] += 1
-    g.table[slot] = k
+    g.owner[k] = c
     g.info[k, SIZE] = 0
     g.info[k, START] = start
     g.info[k, BLOCK] = 2 * log
@@ -243,18 +251,14 @@ def leave(g, arm):
 
 
 @inline_kernel
-def join(g, arm):
-    """Put an absent arm into the group of its counts. False, with nothing changed, if there is no room.
+def join_at(g, arm, k, slot, tag, c, wins, losses):
+    """Put an absent arm into group k, or, if that is -1, into a new one of these counts, for which the table has this
+    slot. False, with nothing changed, if there is no room.
 
     Amortised O(1): a full group moves to a block twice as long.
     """
-    c = g.classes[arm]
-    wins = g.arm[arm, WINS]
-    losses = g.arm[arm, LOSSES]
-    slot = find(g, c, wins, losses)
-    k = g.table[slot]
     if k < 0:
-        k = _open_group(g, slot, c, wins, losses, 0)
+        k = _open_group(g, slot, tag, c, wins, losses, 0)
         if k < 0:
             return False
     size = g.info[k, SIZE]
@@ -276,6 +280,15 @@ def join(g, arm):
     g.population[c] += 1
     _set_rate(g, k)
     return True
+
+
+@inline_kernel
+def join(g, arm):
+    """Put an absent arm into the group of its counts. As `join_at`."""
+    c, wins, losses = g.classes[arm], g.arm[arm, WINS], g.arm[arm, LOSSES]
+    tag = tag_of(c, wins, losses)
+    slot = seek(g, tag, c, wins, losses)
+    return join_at(g, arm, group_at(g, slot), slot, tag, c, wins, losses)
 
 
 @kernel
@@ -323,8 +336,10 @@ def reopen(g, listed, free, arms, first, size):
         while (1 << log) < size[j]:
             log += 1
         start = claim(g, log)
-        slot = find(g, c, g.arm[arm, WINS], g.arm[arm, LOSSES])
-        _set_group(g, slot, k, c, g.arm[arm, WINS], g.arm[arm, LOSSES], start, log)
+        wins, losses = g.arm[arm, WINS], g.arm[arm, LOSSES]
+        tag = tag_of(c, wins, losses)
+        enter(g, seek(g, tag, c, wins, losses), k, tag)
+        _set_group(g, k, c, wins, losses, start, log)
         for i in range(size[j]):
             g.members[start + i] = arms[first[j] + i]
         g.info[k, SIZE] = size[j]
@@ -347,7 +362,7 @@ def fill(g, order, count):
         log = 0
         while (1 << log) < n:
             log += 1
-        k = _open_group(g, find(g, c, 0, 0), c, 0, 0, log)
+        k = _open_group(g, find(g, c, 0, 0), tag_of(c, 0, 0), c, 0, 0, log)
         for i in range(n):
             arm = order[at + i]
             g.members[g.info[k, START] + i] = arm

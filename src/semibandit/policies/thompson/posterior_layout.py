@@ -33,12 +33,15 @@ _B = np.uint64(0xD1342543DE82EF95)
 _C = np.uint64(0xF1357AEA2E62A9C5)
 _29 = np.uint64(29)
 _32 = np.uint64(32)
+_33 = np.uint64(33)
 
 
 class Groups(NamedTuple):
     """State for kernels. `population` counts the present arms of each class.
 
-    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c.
+    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. By group, side by side, as they
+    are read in passing: `rate`; `stride`, how far apart draws beyond the level lie in a cold group with failures, else
+    0; and `owner`, its class.
     """
 
     arm: Ints2
@@ -55,44 +58,80 @@ class Groups(NamedTuple):
     rate: Floats1
     short: Floats1
     long: Floats1
+    stride: Floats1
+    owner: Ints1
+
+
+# An entry of the table: the group in its low bits, above them those bits of its hash that say where it belongs.
+TAG_BITS, ID_BITS = 32, (1 << 32) - 1
 
 
 @inline_kernel
-def home(g, c, wins, losses):
-    """Where the search for a group begins in the table. O(1)."""
+def tag_of(c, wins, losses):
+    """31 bits of a hash of what a group is found by. O(1)."""
     h = (np.uint64(c) + _C) * _A
     h = ((h ^ (h >> _32)) + np.uint64(wins)) * _B
     h = ((h ^ (h >> _29)) + np.uint64(losses)) * _C
-    return np.int64(h >> _32) & (g.table.shape[0] - 1)
+    return np.int64(h >> _33)
+
+
+@inline_kernel
+def home(g, tag):
+    """Where the search for a group begins in the table. O(1)."""
+    return tag & (g.table.shape[0] - 1)
+
+
+@inline_kernel
+def group_at(g, slot):
+    """The group in a slot of the table, or -1. O(1)."""
+    entry = g.table[slot]
+    return -1 if entry < 0 else entry & ID_BITS
+
+
+@inline_kernel
+def enter(g, slot, k, tag):
+    """Put group k into a slot of the table. O(1)."""
+    g.table[slot] = tag << TAG_BITS | k
+
+
+@inline_kernel
+def seek(g, tag, c, wins, losses):
+    """The table's slot of the group, or the free slot where it belongs. Expected O(1), without a look at others."""
+    slot = home(g, tag)
+    while True:
+        entry = g.table[slot]
+        if entry < 0:
+            return slot
+        if entry >> TAG_BITS == tag:
+            k = entry & ID_BITS
+            if g.info[k, G_WINS] == wins and g.info[k, G_LOSSES] == losses and g.info[k, CLASS] == c:
+                return slot
+        slot = (slot + 1) & (g.table.shape[0] - 1)
 
 
 @inline_kernel
 def find(g, c, wins, losses):
-    """The table's slot of the group, or the free slot where it belongs. Expected O(1)."""
-    slot = home(g, c, wins, losses)
-    while True:
-        k = g.table[slot]
-        if k < 0:
-            return slot
-        if g.info[k, G_WINS] == wins and g.info[k, G_LOSSES] == losses and g.info[k, CLASS] == c:
-            return slot
-        slot = (slot + 1) & (g.table.shape[0] - 1)
+    """`seek` without a tag. Expected O(1)."""
+    return seek(g, tag_of(c, wins, losses), c, wins, losses)
 
 
 @inline_kernel
 def forget(g, k):
     """Take group k out of the table; later ones of its run move up. Expected O(1)."""
     mask = g.table.shape[0] - 1
-    hole = find(g, g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
+    tag = tag_of(g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES])
+    own = tag << TAG_BITS | k
+    hole = home(g, tag)
+    while g.table[hole] != own:
+        hole = (hole + 1) & mask
     slot = hole
     while True:
         slot = (slot + 1) & mask
-        other = g.table[slot]
-        if other < 0:
+        entry = g.table[slot]
+        if entry < 0:
             break
-        want = home(g, g.info[other, CLASS], g.info[other, G_WINS], g.info[other, G_LOSSES])
-        if ((slot - want) & mask) >= ((slot - hole) & mask):
-            g.table[hole] = other
+        if ((slot - home(g, entry >> TAG_BITS)) & mask) >= ((slot - hole) & mask):
+            g.table[hole] = entry
             hole = slot
     g.table[hole] = -1
 
@@ -103,7 +142,8 @@ def rebuild_table(g):
     for i in range(g.head.shape[0]):
         k = g.head[i]
         while k >= 0:
-            g.table[find(g, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])] = k
+            tag = tag_of(i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])
+            enter(g, seek(g, tag, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES]), k, tag)
             k = g.info[k, NEXT]
 
 

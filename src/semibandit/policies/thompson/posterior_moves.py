@@ -5,7 +5,7 @@ from __future__ import annotations
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import prefetch, prefetch_to_write
 from semibandit.policies.thompson.beta import log_beta_of_counts
-from semibandit.policies.thompson.posterior_groups import classify, join, leave, link_first, soil, unlink
+from semibandit.policies.thompson.posterior_groups import classify, join_at, leave, link_first, soil, unlink
 from semibandit.policies.thompson.posterior_layout import (
     BLOCK,
     CLASS,
@@ -21,22 +21,23 @@ from semibandit.policies.thompson.posterior_layout import (
     SIZE,
     START,
     WINS,
-    find,
+    enter,
     forget,
+    group_at,
     home,
+    seek,
+    tag_of,
 )
 
 
 @inline_kernel
-def _rename(g, arm, wins, losses):
-    """Whether `arm` is alone in its group and would be with these counts: then the group has them. O(1)."""
-    k = g.arm[arm, GROUP]
-    if g.info[k, SIZE] != 1 or g.table[find(g, g.info[k, CLASS], wins, losses)] >= 0:
-        return False
+def _rename(g, k, slot, tag, wins, losses):
+    """Let group k, which has one arm, be the group of these counts, for which the table has this free slot. O(1)."""
+    # First in, then out: what is taken out of a table may move the slots that were found before.
+    enter(g, slot, k, tag)
     forget(g, k)
     g.info[k, G_WINS] = wins
     g.info[k, G_LOSSES] = losses
-    g.table[find(g, g.info[k, CLASS], wins, losses)] = k
     g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
     was = g.info[k, BLOCK]
     classify(g, k)
@@ -48,11 +49,41 @@ def _rename(g, arm, wins, losses):
         link_first(g, k)
     g.rate[k] = g.const[k, SIGMA]
     soil(g, k)
+
+
+@inline_kernel
+def _move(g, arm, won):
+    """Count an outcome of an arm, which changes group if it is present. False if it has left its group and there is no
+    room in another. Amortised O(1)."""
+    k = g.arm[arm, GROUP]
+    wins, losses = g.arm[arm, WINS] + won, g.arm[arm, LOSSES] + 1 - won
+    if k >= 0:
+        c = g.info[k, CLASS]
+        tag = tag_of(c, wins, losses)
+        slot = seek(g, tag, c, wins, losses)
+        if g.info[k, SIZE] == 1 and g.table[slot] < 0:
+            _rename(g, k, slot, tag, wins, losses)
+        else:
+            # Before a group goes with its last arm, which may move what is in the table: a free slot is needed only
+            # where its group stays.
+            to = group_at(g, slot)
+            leave(g, arm)
+            g.arm[arm, WINS] = wins
+            g.arm[arm, LOSSES] = losses
+            return join_at(g, arm, to, slot, tag, c, wins, losses)
+    g.arm[arm, WINS] = wins
+    g.arm[arm, LOSSES] = losses
     return True
 
 
 # So many outcomes are looked up in one go.
 _CHUNK = 32
+
+
+@inline_kernel
+def _next_home(g, arm, k, won):
+    """Where the table has the group that an arm of group k comes to. O(1)."""
+    return home(g, tag_of(g.info[k, CLASS], g.arm[arm, WINS] + won, g.arm[arm, LOSSES] + 1 - won))
 
 
 @inline_kernel
@@ -67,24 +98,17 @@ def _ask_for(g, arms, won, begin, end):
             prefetch_to_write(g.info, k)
             prefetch(g.const, k)
             prefetch(g.rate, k)
-            wins, losses = g.arm[arms[i], WINS], g.arm[arms[i], LOSSES]
-            c = g.classes[arms[i]]
-            prefetch(g.table, home(g, c, wins + won[i], losses + 1 - won[i]))
-            prefetch(g.table, home(g, c, wins, losses))
     for i in range(begin, end):
         arm = arms[i]
         k = g.arm[arm, GROUP]
         if k >= 0:
+            prefetch(g.table, _next_home(g, arm, k, won[i]))
             start, size = g.info[k, START], g.info[k, SIZE]
             if size > 1:
                 prefetch_to_write(g.members, start + g.arm[arm, PLACE])
                 prefetch(g.members, start + size - 1)
-            wins, losses = g.arm[arm, WINS], g.arm[arm, LOSSES]
-            to = g.table[home(g, g.classes[arm], wins + won[i], losses + 1 - won[i])]
-            if to >= 0:
-                prefetch_to_write(g.info, to)
-                prefetch(g.const, to)
-                prefetch(g.rate, to)
+            else:
+                prefetch(g.table, home(g, tag_of(g.info[k, CLASS], g.arm[arm, WINS], g.arm[arm, LOSSES])))
     for i in range(begin, end):
         arm = arms[i]
         k = g.arm[arm, GROUP]
@@ -92,11 +116,19 @@ def _ask_for(g, arms, won, begin, end):
             size = g.info[k, SIZE]
             if size > 1:
                 prefetch_to_write(g.arm, g.members[g.info[k, START] + size - 1])
-            else:
-                prefetch_to_write(g.info, max(0, g.info[k, PREV]))
-                prefetch_to_write(g.info, max(0, g.info[k, NEXT]))
-            wins, losses = g.arm[arm, WINS], g.arm[arm, LOSSES]
-            to = g.table[home(g, g.classes[arm], wins + won[i], losses + 1 - won[i])]
+            to = group_at(g, _next_home(g, arm, k, won[i]))
+            if to >= 0:
+                prefetch_to_write(g.info, to)
+                prefetch(g.const, to)
+                prefetch(g.rate, to)
+                if size == 1:
+                    prefetch_to_write(g.info, max(0, g.info[k, PREV]))
+                    prefetch_to_write(g.info, max(0, g.info[k, NEXT]))
+    for i in range(begin, end):
+        arm = arms[i]
+        k = g.arm[arm, GROUP]
+        if k >= 0:
+            to = group_at(g, _next_home(g, arm, k, won[i]))
             if to >= 0:
                 prefetch_to_write(g.members, g.info[to, START] + g.info[to, SIZE])
 
@@ -110,21 +142,11 @@ def move_all(g, arms, won, begin):
     n = arms.shape[0]
     for i in range(begin, n):
         prefetch_to_write(g.arm, arms[i])
-        prefetch(g.classes, arms[i])
     asked = begin
     for i in range(begin, n):
         if i == asked:
             asked = min(n, i + _CHUNK)
             _ask_for(g, arms, won, i, asked)
-        arm = arms[i]
-        present = g.arm[arm, GROUP] >= 0
-        column = LOSSES - won[i]
-        if present and _rename(g, arm, g.arm[arm, WINS] + won[i], g.arm[arm, LOSSES] + 1 - won[i]):
-            g.arm[arm, column] += 1
-            continue
-        if present:
-            leave(g, arm)
-        g.arm[arm, column] += 1
-        if present and not join(g, arm):
+        if not _move(g, arms[i], won[i]):
             return i
     return -1

@@ -20,6 +20,7 @@ from semibandit.policies.thompson.posterior_layout import (
     G_LOSSES,
     G_WINS,
     GROUP,
+    ID_BITS,
     LIVE,
     LONG,
     LOSSES,
@@ -42,6 +43,7 @@ from semibandit.policies.thompson.posterior_layout import (
     X0,
     Groups,
     find,
+    group_at,
     rebuild_table,
 )
 
@@ -61,15 +63,15 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
     return Groups(
         arm=arm,
         classes=classes,
-        info=_rows(n_groups, N_COLUMNS, np.int64),
-        const=_rows(n_groups, N_CONST, np.float64),
+        info=rows_of(n_groups, N_COLUMNS, np.int64),
+        const=rows_of(n_groups, N_CONST, np.float64),
         table=np.full(_table_size(n_groups), -1, dtype=np.int64),
         members=np.zeros(room + 64, dtype=np.int64),
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
         head=np.full(2 * n_classes, -1, dtype=np.int64),
         population=np.zeros(n_classes, dtype=np.int64),
         meta=np.array([0, -1, 0, 0], dtype=np.int64),
-        level=_rows(n_classes, N_LEVEL, np.float64),
+        level=rows_of(n_classes, N_LEVEL, np.float64),
         **_rates(n_groups),
     )
 
@@ -118,16 +120,23 @@ def restored(arm: IntArray, classes: IntArray, n_classes: int, state: Mapping[st
     return groups
 
 
-def _rows(n: int, columns: int, kind: Any) -> Any:
+def rows_of(n: int, columns: int, kind: Any) -> Any:
     """Rows of zeros that lie on as few cache lines as they can."""
     return aligned(n * columns, kind, 0).reshape(n, columns)
 
 
 def _rates(n_groups: int) -> dict[str, Any]:
-    """Empty arrays of rates and their sums."""
+    """Empty arrays of what is read in passing: rates and their sums, and what stands beside them."""
     short = -(-n_groups >> SHORT)
     long = -(-short >> (LONG - SHORT))
-    return {"rate": np.zeros(short << SHORT), "short": np.zeros(short), "long": np.zeros(long)}
+    whole = short << SHORT
+    return {
+        "rate": aligned(whole, np.float64, 0),
+        "short": np.zeros(short),
+        "long": np.zeros(long),
+        "stride": np.zeros(whole),
+        "owner": np.zeros(whole, dtype=np.int64),
+    }
 
 
 def _table_size(n_groups: int) -> int:
@@ -142,7 +151,7 @@ def with_room(groups: Groups, n: int) -> Groups:
     if need <= have:
         return groups
     want = max(2 * have, need)
-    info, const = _rows(want, N_COLUMNS, np.int64), _rows(want, N_CONST, np.float64)
+    info, const = rows_of(want, N_COLUMNS, np.int64), rows_of(want, N_CONST, np.float64)
     info[:have], const[:have] = groups.info, groups.const
     rates = _rates(want)
     for name, array in rates.items():
@@ -176,6 +185,7 @@ def check_groups(g: Groups, present: Any) -> None:
             row = g.info[k]
             assert row[PREV] == before and row[CLASS] == c and row[BLOCK] & 1 == cold
             assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
+            assert g.owner[k] == c and (cold and row[G_LOSSES] > 0) == (g.stride[k] > 0.0)
             size, start, log = int(row[SIZE]), int(row[START]), int(row[BLOCK]) >> 1
             assert 1 <= size <= 1 << log
             for i in range(size):
@@ -195,8 +205,8 @@ def check_groups(g: Groups, present: Any) -> None:
     assert len(seen) == int(np.sum(present)) and live == g.meta[LIVE]
     held = g.table[g.table >= 0]
     assert len(held) == live == len(np.unique(held))
-    for k in held.tolist():
-        assert g.table[find(g, *(int(g.info[k, x]) for x in (CLASS, G_WINS, G_LOSSES)))] == k
+    for k in (held & ID_BITS).tolist():
+        assert group_at(g, find(g, *(int(g.info[k, x]) for x in (CLASS, G_WINS, G_LOSSES)))) == k
     for log in range(N_LOGS):
         start = int(g.blocks[log])
         while start >= 0:

@@ -48,12 +48,6 @@ def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
 
 
 @inline_kernel
-def tail_step(rng, wins, losses, touch):
-    """How far beyond log(1 - x) a draw from the exponential lies; only with failures. Changes `rng`. O(1)."""
-    return next_exponential(rng) / tail_slope(wins, losses, touch)
-
-
-@inline_kernel
 def stays(rng, wins, x, log_y, touch, ahead, step):
     """Whether a draw so far beyond x is kept. Changes `rng`. O(1), for most without a logarithm or an exponential."""
     # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.
@@ -69,25 +63,36 @@ def stays(rng, wins, x, log_y, touch, ahead, step):
 
 
 @inline_kernel
-def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
-    """A value beyond x with probability P(Beta > x) / `tail_bound`, by the law given that it is beyond; else -1.
+def tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride):
+    """How far beyond log(1 - x) a value lies, with probability P(Beta > x) / `tail_bound` and by the law given that it
+    is beyond; else -1. `stride`: 1 / `tail_slope`, or 0 where there are no failures.
 
-    Only where the bound is below 1. Changes `rng`. O(1), for most values without a logarithm.
+    Only where the bound is below 1. Changes `rng`. O(1), for most values without a logarithm or an exponential.
     """
-    if losses == 0.0:
-        if wins * (1.0 - x) > 1.0:
-            a = wins + 1.0
-            return math.exp(math.log1p(math.expm1(a * log_x) * next_uniform(rng)) / a)
-        while True:
-            # The density rises to the right end: y^wins of what it is there, and no less than the line.
-            y = x + (1.0 - x) * next_uniform(rng)
-            if wins == 0.0:
-                return y
-            u = next_uniform(rng)
-            if u < 1.0 - wins * (1.0 - y) or u < math.exp(wins * math.log(y)):
-                return y
-    step = tail_step(rng, wins, losses, touch)
-    return 1.0 - math.exp(log_y - step) if stays(rng, wins, x, log_y, touch, ahead, step) else -1.0
+    if stride > 0.0:
+        step = next_exponential(rng) * stride
+        return step if stays(rng, wins, x, log_y, touch, ahead, step) else -1.0
+    if wins * (1.0 - x) > 1.0:
+        a = wins + 1.0
+        y = math.exp(math.log1p(math.expm1(a * log_x) * next_uniform(rng)) / a)
+        return max(0.0, log_y - math.log1p(-min(y, 1.0 - 2.0**-53)))
+    while True:
+        # The density over x rises to the right end: y^wins of what it is there, and no less than the line.
+        step = next_exponential(rng)
+        u = next_uniform(rng)
+        if u < 1.0 - wins * (1.0 - x):
+            return step
+        y = 1.0 - math.exp(log_y - step)
+        if u < 1.0 - wins * (1.0 - y) or u < math.exp(wins * math.log(y)):
+            return step
+
+
+@inline_kernel
+def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
+    """`tail_beyond` as a value, or -1. Changes `rng`. O(1)."""
+    stride = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else 0.0
+    step = tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride)
+    return 1.0 - math.exp(log_y - step) if step >= 0.0 else -1.0
 
 
 @kernel

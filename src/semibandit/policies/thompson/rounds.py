@@ -83,18 +83,28 @@ implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touche
 # `waiting` and `won` of such rounds: arms and outcomes of the last feedback, kept until the groups have room for them.
 # Of `meta`: outcomes BEGIN .. END - 1 wait to be counted; JOIN: that of BEGIN is counted, but its arm is in no group.
 BEGIN, END, JOIN = 0, 1, 2
+# Where fewer outcomes than these find room, and more wait, there is to be more room first.
+AT_ONCE = 64
 
 
 @kernel
 def move_waiting(own):
     """Count the outcomes that wait, as far as there is room. Amortised O(1) an outcome."""
     g, meta = own.groups, own.meta
-    # Never more groups than arms.
-    if min(g.meta[LIVE] + meta[END] - meta[BEGIN], g.arm.shape[0]) > g.info.shape[0]:
-        return
-    at = move_all(g, own.waiting[: meta[END]], own.won, meta[BEGIN])
-    meta[JOIN] = 1 if at >= 0 else 0
-    meta[BEGIN] = at if at >= 0 else meta[END]
+    while meta[BEGIN] < meta[END]:
+        # Each outcome may need a group of its own, and hardly any does: room for all of them is not waited for. Never
+        # more groups than arms.
+        end = meta[END]
+        if g.info.shape[0] < g.arm.shape[0]:
+            room = g.info.shape[0] - g.meta[LIVE]
+            if room < min(end - meta[BEGIN], AT_ONCE):
+                return
+            end = min(end, meta[BEGIN] + room)
+        at = move_all(g, own.waiting[:end], own.won, meta[BEGIN])
+        meta[JOIN] = 1 if at >= 0 else 0
+        meta[BEGIN] = at if at >= 0 else end
+        if at >= 0:
+            return
 
 
 @inline_kernel

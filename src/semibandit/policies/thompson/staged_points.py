@@ -44,7 +44,7 @@ from semibandit.policies.thompson.posterior_layout import (
     WINS,
     X0,
 )
-from semibandit.policies.thompson.posterior_tail import draw_below, tail_draw
+from semibandit.policies.thompson.posterior_tail import draw_below, tail_beyond, tail_draw
 
 # Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it, and
 # draws that it took to find those beyond.
@@ -56,12 +56,18 @@ ROUND, MARKED, FIRST, LATE = 0, 1, 2, 3
 CLASS_BITS, ARM_BITS = 32, (1 << 32) - 1
 
 
+# So many entries of `count` and `spare_value` serve the search for groups.
+SCRATCH = 2 * (1 << SHORT) + 1
+
+
 class Points(NamedTuple):
-    """Samples that are known: ``value[i]`` of ``arm[i]``. The first `FIRST` are sorted, the next `LATE` are a heap.
+    """Samples that are known: ``value[i]`` of ``arm[i]``. The first `FIRST` are sorted, the next `LATE` are a heap. The
+    heap has samples as values, the first ones have `depth_of` them.
 
     An entry of the heap whose arm is -1 - c says that class c is known down to that value only. `order`: classes by
-    level, highest first. `mark`: the last round in which an arm was marked as known; those of the first stage are when
-    there is a second. `spare` and `count` are scratch for sorting.
+    level, highest first, or each at its own place where none stands in the way of another. `mark`: the last round in
+    which an arm was marked as known; those of the first stage are when there is a second. `spare` and `count` are
+    scratch for sorting.
     """
 
     value: Floats1
@@ -77,18 +83,34 @@ class Points(NamedTuple):
 
 def new_points(n_arms: int, n_classes: int) -> Points:
     """Nothing known. O(K)."""
-    n = max(n_arms + n_classes + 1, 2 * _BLOCK)
+    n = n_arms + n_classes + 1
     return Points(
         value=np.zeros(n),
         arm=np.zeros(n, dtype=np.int64),
-        spare_value=np.zeros(n),
+        spare_value=np.zeros(n + SCRATCH),
         spare_arm=np.zeros(n, dtype=np.int64),
-        count=np.zeros(max(257, n + 2), dtype=np.int64),
+        count=np.zeros(max(257, n + 2 + SCRATCH), dtype=np.int64),
         mark=np.zeros(n_arms, dtype=np.int64),
         tally=np.zeros((n_classes, 4), dtype=np.int64),
         order=np.arange(n_classes, dtype=np.int64),
         meta=np.zeros(4, dtype=np.int64),
     )
+
+
+# The largest double below 1.
+_NEARLY_ONE = 1.0 - 2.0**-53
+
+
+@inline_kernel
+def depth_of(y):
+    """-log(1 - y): as samples beyond a level are drawn, and ordered as they are. O(1)."""
+    return -math.log1p(-min(y, _NEARLY_ONE))
+
+
+@inline_kernel
+def level_depth(g, c):
+    """`depth_of` the level of class c. O(1)."""
+    return -g.level[c, LOG_Y0] if g.level[c, X0] > 0.0 else 0.0
 
 
 # -- the heap of what came late ------------------------------------------------------------------------------------
@@ -138,8 +160,8 @@ def drop_late(points):
 # -- stages --------------------------------------------------------------------------------------------------------
 
 
-# Groups with candidates are looked up block by block.
-_BLOCK = 1 << SHORT
+# Groups with candidates are looked up block by block; some have so many points or more.
+BLOCK, _MANY = 1 << SHORT, 1.0
 
 
 @inline_kernel
@@ -154,13 +176,13 @@ def next_groups(g, points, rng, k, left):
             k += 1 << LONG
         else:
             left -= g.short[k >> SHORT]
-            k += _BLOCK
+            k += BLOCK
     if k >= used:
         return 0, k, left
     # Sums of the rates so far, by additions that hardly wait for each other.
-    ends, rate = points.spare_value[_BLOCK : 2 * _BLOCK], g.rate[k : k + _BLOCK]
+    ends, rate = points.spare_value[BLOCK + 1 : 2 * BLOCK + 1], g.rate[k : k + BLOCK]
     total = 0.0
-    for j in range(0, _BLOCK, 4):
+    for j in range(0, BLOCK, 4):
         one = rate[j]
         two = one + rate[j + 1]
         three = rate[j + 2]
@@ -170,19 +192,21 @@ def next_groups(g, points, rng, k, left):
         ends[j + 2] = total + (two + three)
         total += two + four
         ends[j + 3] = total
-    m = 0
+    m, last = 0, -1
     while left < total:
         # Counted without branches, which nobody could foresee.
         i = 0
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             i += 1 if ends[j] <= left else 0
-        # Groups are seldom in a cache: asked for in one go, they are waited for together.
-        ask_for(g, k + i)
         points.count[m] = k + i
         points.spare_value[m] = left - (ends[i - 1] if i > 0 else 0.0)
-        m += 1
-        left = ends[i] + next_exponential(rng)
-    return m, k + _BLOCK, left - total
+        # Later points in the same group say nothing; where there may be many they are jumped over.
+        m += 1 if i != last else 0
+        last = i
+        if rate[i] >= _MANY:
+            left = ends[i]
+        left += next_exponential(rng)
+    return m, k + BLOCK, left - total
 
 
 @inline_kernel
@@ -193,17 +217,18 @@ def _candidates(g, points, rng, k, at, n):
     An entry names a place among the members, not yet the arm.
     """
     c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
-    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    wins = float(g.info[k, G_WINS])
     x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
     sigma, touch, ahead, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
+    stride = g.stride[k]
     before, tried, i = n, 0, -1
     while at < rate:
         # Whatever rounding does, no arm twice.
         i = min(max(i + 1, int(at / sigma)), size - 1)
         tried += 1
-        y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
-        if y >= 0.0:
-            points.value[n] = y
+        step = tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride)
+        if step >= 0.0:
+            points.value[n] = step - log_y
             points.arm[n] = c << CLASS_BITS | (start + i)
             n += 1
         if i == size - 1:
@@ -235,7 +260,7 @@ def draw_points(g, points, rng):
             for i in range(start, start + g.info[k, SIZE]):
                 y = next_beta(rng, wins + 1.0, losses + 1.0)
                 if y > x or x == 0.0:
-                    points.value[n] = y
+                    points.value[n] = depth_of(y)
                     points.arm[n] = c << CLASS_BITS | i
                     n += 1
             k = g.info[k, NEXT]
@@ -246,6 +271,9 @@ def draw_points(g, points, rng):
     left = next_exponential(rng)
     while k < g.meta[USED]:
         m, k, left = next_groups(g, points, rng, k, left)
+        # Groups are seldom in a cache: asked for in one go, they are waited for together.
+        for i in range(m):
+            ask_for(g, points.count[i])
         for i in range(m):
             n = _candidates(g, points, rng, points.count[i], points.spare_value[i], n)
     # Members are seldom in a cache: looked up in one go, they are waited for together.

@@ -35,10 +35,12 @@ from semibandit.policies.thompson.staged_points import (
     PICKED,
     TRIED,
     Points,
+    depth_of,
     draw_listed,
     draw_points,
     draw_stage,
     drop_late,
+    level_depth,
     mark_points,
 )
 from semibandit.policies.thompson.staged_rules import (
@@ -107,21 +109,21 @@ def _play_part(g, points, rng, rule, value, entry, begin, end, j, stop, out, pic
     while picked < most:
         # What comes next: a sample of the first stage, a level of the first stage, or something of later stages.
         x = value[i] if i < end else -1.0
-        level = g.level[points.order[j], X0] if j < stop else 0.0
-        late = points.value[first] if points.meta[LATE] > 0 else -1.0
+        level = level_depth(g, points.order[j]) if j < stop else 0.0
+        late = depth_of(points.value[first]) if points.meta[LATE] > 0 else -1.0
         if level > 0.0 and level >= x and level >= late:
             c = points.order[j]
             j += 1
             if g.population[c] > 0 and rule_open(rule, c):
                 mark_points(points, entry, begin, end)
-                _go_on(g, points, rng, rule, c, level)
+                _go_on(g, points, rng, rule, c, g.level[c, X0])
             continue
         if late > x:
-            one = points.arm[first]
+            one, y = points.arm[first], points.value[first]
             drop_late(points)
             if one < 0:
                 if rule_open(rule, -1 - one):
-                    _go_on(g, points, rng, rule, -1 - one, late)
+                    _go_on(g, points, rng, rule, -1 - one, y)
                 continue
         elif i < end:
             one = entry[i]
