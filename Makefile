@@ -44,7 +44,7 @@ kernels: native $(STAMP)  ## compile the kernels ahead of time again, if their s
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-test:  ## lint and the test suite (some 15 minutes on 2 slow cores in a fresh clone, 5 of them install, kernels and lint)
+test:  ## lint and the test suite (some 14 minutes on 2 slow cores in a fresh clone, 5 of them install, kernels and lint)
 	@$(MAKE) --no-print-directory -j 2 kernels lint postgres
 	@$(MAKE) --no-print-directory test-fast
 	@$(MAKE) --no-print-directory test-jit
