@@ -15,27 +15,17 @@ from semibandit.engines.order.lazy import (
     LONG_FRONT,
     N_SEGMENTS,
     PIECE,
-    add_unsorted,
-    begin_anew,
     check_lazy_order,
     close_gaps,
-    end_unsorted,
     extend_front,
     join,
     join_many,
     loosen,
     new_lazy_order,
 )
+from support.lazy_orders import fill
 
 pytestmark = pytest.mark.bounds
-
-
-@kernel
-def fill(order: Any, weights: Any) -> None:
-    begin_anew(order)
-    for arm in range(weights.shape[0]):
-        add_unsorted(order, arm, weights[arm])
-    end_unsorted(order)
 
 
 @kernel

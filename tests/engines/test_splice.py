@@ -13,10 +13,7 @@ from semibandit.engines.order.lazy import (
     HEAD,
     STEADY,
     LazyOrder,
-    add_unsorted,
-    begin_anew,
     check_lazy_order,
-    end_unsorted,
     extend_front,
     join,
     new_lazy_order,
@@ -31,16 +28,9 @@ from semibandit.engines.order.splice import (
     put_through,
     write_tags,
 )
+from support.lazy_orders import fill
 
 pytestmark = pytest.mark.bounds
-
-
-@kernel
-def fill(order: Any, weights: Any) -> None:
-    begin_anew(order)
-    for arm in range(weights.shape[0]):
-        add_unsorted(order, arm, weights[arm])
-    end_unsorted(order)
 
 
 @kernel
