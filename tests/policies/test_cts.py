@@ -137,6 +137,9 @@ def test_the_level_is_found_and_most_groups_are_skipped():
         ("listed", lambda a: a.__setitem__(0, -5)),
         ("listed", lambda a: a.__setitem__(0, a[1])),
         ("free", lambda a: a.__setitem__(slice(None), 10**6)),
+        ("free", lambda a: a.__setitem__(0, 60)),  # a number that was never given out
+        ("owners", lambda a: a.__setitem__(0, 1)),
+        ("owners", lambda a: a.resize(0, refcheck=False)),
         ("level", lambda a: a.__setitem__(0, 2.0)),
         ("rng", lambda a: a.resize(0, refcheck=False)),
     ],

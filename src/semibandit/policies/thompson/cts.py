@@ -322,7 +322,9 @@ class CTS(GroupedArms):
             "posterior": f"{self.posterior}, boosted" if self.boosted else self.posterior,
         }
         if self._groups is not None:
-            arrays += [value for name, value in self._groups._asdict().items() if name != "arm"]
+            arrays += [
+                value for name, value in self._groups._asdict().items() if name not in ("arm", "chunk")
+            ]
             arrays += [*self._points, *self._rule.tree, *self._rule.graph, *self._rule.match]
             about["groups"] = int(self._groups.meta[LIVE])
         about["bytes"] = sum(array.nbytes for array in arrays)

@@ -12,9 +12,9 @@ from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversa
 from semibandit.matroids.base import kind_of
 from semibandit.policies.records import CountingPolicy, Randomness
 from semibandit.policies.thompson.posterior_groups import join_all, leave_all
-from semibandit.policies.thompson.posterior_layout import LIVE, Groups
-from semibandit.policies.thompson.posterior_room import new_groups, with_places, with_room
-from semibandit.policies.thompson.rounds import AT_ONCE, BEGIN, END, JOIN, move_waiting
+from semibandit.policies.thompson.posterior_layout import Groups
+from semibandit.policies.thompson.posterior_room import lacks_numbers, new_groups, with_places, with_room
+from semibandit.policies.thompson.rounds import BEGIN, END, JOIN, move_waiting
 from semibandit.policies.thompson.staged_points import Points, new_points
 from semibandit.policies.thompson.staged_rules import Rule, make_rule
 
@@ -97,8 +97,6 @@ class GroupedArms(Randomness, CountingPolicy):
                 meta[BEGIN] += 1
                 meta[JOIN] = 0
             else:
-                self._groups = with_room(self._groups, min(int(meta[END] - meta[BEGIN]), AT_ONCE))
-                self._open()
                 by_handle(move_waiting, type(self._own)).entry(self._aside.own_handle)
 
     def _ask(self, rounds: int) -> int:
@@ -114,16 +112,13 @@ class GroupedArms(Randomness, CountingPolicy):
     def _join(self, ids: IntArray) -> None:
         """Put these absent, distinct arms into their groups; the arrays grow where they must."""
         assert self._groups is not None
-        before, begin = self._groups, 0
-        while begin < len(ids):
-            # Hardly any needs a group of its own: by as many as there is room for.
-            self._groups = with_room(self._groups, min(len(ids) - begin, AT_ONCE))
-            end = begin + max(1, len(self._groups.info) - int(self._groups.meta[LIVE]))
-            at = int(join_all(self._groups, ids[:end], begin))
-            while at >= 0:
-                self._groups = with_places(self._groups)
-                at = int(join_all(self._groups, ids[:end], at))
-            begin = end
+        before = self._groups
+        at = int(join_all(self._groups, ids, 0))
+        while at >= 0:
+            self._groups = (
+                with_room(self._groups) if lacks_numbers(self._groups) else with_places(self._groups)
+            )
+            at = int(join_all(self._groups, ids, at))
         if self._groups is not before:
             self._open()
 

@@ -2,7 +2,7 @@
 
 Arms of one group are exchangeable, so that a sampler may draw for the group and then name members at random. All is
 kept in flat arrays: a group's members in a block whose length is a power of two (blocks are split and reused), groups
-found by an open hash table, and the groups of a class linked in two lists, hot and cold.
+found by an open hash table, and the hot groups of a class linked in a list.
 Cold groups hardly ever reach the level x0 and have a rate of doing so; sums of rates let a round skip over them.
 """
 
@@ -17,7 +17,7 @@ from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
     BLOCK,
     CLASS,
-    FREE,
+    FIRST_CHUNK,
     G_LOSSES,
     G_WINS,
     GROUP,
@@ -31,18 +31,22 @@ from semibandit.policies.thompson.posterior_layout import (
     PLACE,
     PREV,
     SHORT,
-    SIGMA,
     SIZE,
+    SPARE,
     START,
     TOUCH,
     USED,
     WINS,
     X0,
     claim,
+    end_of_chunk,
     enter,
     find,
     forget,
+    give_back,
     group_at,
+    new_id,
+    own_chunk,
     release,
     seek,
     tag_of,
@@ -61,21 +65,25 @@ def is_cold(g, k):
 
 @inline_kernel
 def unlink(g, k):
-    """Take group k out of its list. O(1)."""
+    """Take group k out of its list, if it is hot. O(1)."""
+    if is_cold(g, k):
+        return
     before = g.info[k, PREV]
     after = g.info[k, NEXT]
     if before >= 0:
         g.info[before, NEXT] = after
     else:
-        g.head[2 * g.info[k, CLASS] + is_cold(g, k)] = after
+        g.head[g.info[k, CLASS]] = after
     if after >= 0:
         g.info[after, PREV] = before
 
 
 @inline_kernel
 def link_first(g, k):
-    """Put group k at the front of its list. O(1)."""
-    c = 2 * g.info[k, CLASS] + is_cold(g, k)
+    """Put group k at the front of its list, if it is hot. O(1)."""
+    if is_cold(g, k):
+        return
+    c = g.info[k, CLASS]
     first = g.head[c]
     g.info[k, PREV] = -1
     g.info[k, NEXT] = first
@@ -89,14 +97,6 @@ def ask_for(g, k):
     """Ask for what is known of group k. It may be none. O(1)."""
     prefetch(g.info, k)
     prefetch(g.const, k)
-
-
-@inline_kernel
-def next_in_list(g, k):
-    """The group after k, or -1; asked for, as it is seldom in a cache. O(1)."""
-    after = g.info[k, NEXT]
-    ask_for(g, after)
-    return after
 
 
 @inline_kernel
@@ -133,7 +133,7 @@ def sum_rates(g):
 def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
     if is_cold(g, k):
-        g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+        g.rate[k] = g.info[k, SIZE] * g.sigma[k]
         soil(g, k)
 
 
@@ -149,17 +149,17 @@ def bound_at(g, k, x, log_x, log_y):
 def classify(g, k):
     """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
 
-    SIGMA is -log(1 - bound): the exponent at which a sample of that survival stands.
+    `sigma` is -log(1 - bound): the exponent at which a sample of that survival stands.
     """
     c = g.info[k, CLASS]
     g.info[k, BLOCK] &= ~1
-    g.const[k, SIGMA] = 0.0
+    g.sigma[k] = 0.0
     g.stride[k] = 0.0
     if g.level[c, X0] > 0.0:
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
             g.info[k, BLOCK] |= 1
-            g.const[k, SIGMA] = -math.log1p(-bound)
+            g.sigma[k] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
             if g.info[k, G_LOSSES] > 0:
@@ -173,21 +173,18 @@ def set_level(g, c, x0):
     if x0 > 0.0:
         g.level[c, LOG_X0] = math.log(x0)
         g.level[c, LOG_Y0] = math.log1p(-x0)
-    hot = g.head[2 * c]
-    cold = g.head[2 * c + 1]
-    g.head[2 * c] = -1
-    g.head[2 * c + 1] = -1
-    for i in range(2):
-        k = hot if i == 0 else cold
-        while k >= 0:
-            after = next_in_list(g, k)
-            classify(g, k)
-            link_first(g, k)
-            rate = g.info[k, SIZE] * g.const[k, SIGMA]
-            if rate != g.rate[k]:
-                g.rate[k] = rate
-                soil(g, k)
-            k = after
+    g.head[c] = -1
+    first = g.ids[c, FIRST_CHUNK]
+    while first >= 0:
+        for k in range(first, end_of_chunk(g, c, first)):
+            if g.info[k, SIZE] > 0:
+                classify(g, k)
+                link_first(g, k)
+                rate = g.info[k, SIZE] * g.sigma[k]
+                if rate != g.rate[k]:
+                    g.rate[k] = rate
+                    soil(g, k)
+        first = g.after[first >> g.chunk]
 
 
 @inline_kernel
@@ -196,12 +193,10 @@ def _open_group(g, slot, tag, c, wins, losses, log):
     start = claim(g, log)
     if start < 0:
         return -1
-    k = g.meta[FREE]
-    if k >= 0:
-        g.meta[FREE] = g.info[k, NEXT]
-    else:
-        k = g.meta[USED]
-        g.meta[USED] += 1
+    k = new_id(g, c)
+    if k < 0:
+        release(g, start, log)
+        return -1
     enter(g, slot, k, tag)
     _set_group(g, k, c, wins, losses, start, log)
     return k
@@ -211,7 +206,6 @@ def _open_group(g, slot, tag, c, wins, losses, log):
 def _set_group(g, k, c, wins, losses, start, log):
     """Write down the new, empty group k. O(1)."""
     g.meta[LIVE] += 1
-    g.owner[k] = c
     g.info[k, SIZE] = 0
     g.info[k, START] = start
     g.info[k, BLOCK] = 2 * log
@@ -242,8 +236,7 @@ def leave(g, arm):
         forget(g, k)
         unlink(g, k)
         release(g, start, log)
-        g.info[k, NEXT] = g.meta[FREE]
-        g.meta[FREE] = k
+        give_back(g, g.info[k, CLASS], k)
         g.meta[LIVE] -= 1
     elif log > 2 and last <= (1 << (log - 2)):
         g.info[k, BLOCK] -= 2
@@ -309,25 +302,35 @@ def leave_all(g, arms):
 
 @kernel
 def list_groups(g, listed, free):
-    """The live groups, list by list in their order, and the free ones, into arrays of these lengths. O(groups)."""
+    """The live groups, first the hot ones of each class in their order, and the numbers that were given back, class by
+    class in theirs, into arrays of these lengths. O(groups)."""
     n = 0
-    for i in range(g.head.shape[0]):
-        k = g.head[i]
+    for c in range(g.head.shape[0]):
+        k = g.head[c]
         while k >= 0:
             listed[n] = k
             n += 1
             k = g.info[k, NEXT]
+    for k in range(g.meta[USED]):
+        if g.info[k, SIZE] > 0 and is_cold(g, k):
+            listed[n] = k
+            n += 1
     n = 0
-    k = g.meta[FREE]
-    while k >= 0:
-        free[n] = k
-        n += 1
-        k = g.info[k, NEXT]
+    for c in range(g.ids.shape[0]):
+        k = g.ids[c, SPARE]
+        while k >= 0:
+            free[n] = k
+            n += 1
+            k = g.info[k, NEXT]
 
 
 @kernel
-def reopen(g, listed, free, arms, first, size):
-    """Fill empty `g` as `list_groups` told; group listed[j] has size[j] members, arms[first[j]] and so on. O(K)."""
+def reopen(g, owners, listed, free, arms, first, size):
+    """Fill `g`, which is empty but for the ids given out, as `list_groups` told, with chunks of these classes; group
+    listed[j] has size[j] members, arms[first[j]] and so on. O(K)."""
+    for i in range(owners.shape[0]):
+        own_chunk(g, owners[i], i << g.chunk)
+    g.meta[USED] = owners.shape[0] << g.chunk
     for j in range(listed.shape[0] - 1, -1, -1):
         k = listed[j]
         arm = arms[first[j]]
@@ -346,9 +349,7 @@ def reopen(g, listed, free, arms, first, size):
         g.population[c] += size[j]
         _set_rate(g, k)
     for j in range(free.shape[0] - 1, -1, -1):
-        g.info[free[j], NEXT] = g.meta[FREE]
-        g.meta[FREE] = free[j]
-    g.meta[USED] = listed.shape[0] + free.shape[0]
+        give_back(g, g.owner[free[j] >> g.chunk], free[j])
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2
+from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
 
 # Columns of an arm, of a group, of a group's constants, and of `meta`. GROUP is -1 for an absent arm.
@@ -16,13 +16,17 @@ GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 # BLOCK is twice the logarithm of the length of its block, and one more in a cold group: eight columns are a cache line.
 SIZE, START, BLOCK, NEXT, PREV, CLASS, G_WINS, G_LOSSES = 0, 1, 2, 3, 4, 5, 6, 7
 N_COLUMNS = 8
-LOG_BETA, SIGMA, TOUCH, AHEAD = 0, 1, 2, 3
+LOG_BETA, TOUCH, AHEAD = 0, 1, 2
+# One more than are used: no row lies on two cache lines.
 N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 N_LEVEL = 8
-TOP, FREE, LIVE, USED = 0, 1, 2, 3
+TOP, LIVE, USED = 0, 1, 2
+# Of `ids`, a row for each class: its first and its last chunk of ids (-1 for none), how many ids of the last one were
+# given out, and the first one that was given back (-1 for none; others follow by NEXT).
+FIRST_CHUNK, LAST_CHUNK, GIVEN, SPARE = 0, 1, 2, 3
 
 # Rates are summed over blocks of 2^6 and of 2^12.
 SHORT, LONG = 6, 12
@@ -39,9 +43,10 @@ _33 = np.uint64(33)
 class Groups(NamedTuple):
     """State for kernels. `population` counts the present arms of each class.
 
-    head[2 c] and head[2 c + 1] are the first hot and the first cold group of class c. By group, side by side, as they
-    are read in passing: `rate`; `stride`, how far apart draws beyond the level lie in a cold group with failures, else
-    0; and `owner`, its class.
+    head[c] is the first hot group of class c. By group, side by side, as they are read in passing: `rate`; `sigma`,
+    that of one of its arms; and `stride`, how far apart draws beyond the level lie in a cold group with failures, else
+    0. The numbers of groups are given out in chunks of 2^`chunk`, so that those of a class stand beside each other:
+    `owner` is the class of each chunk, `after` the first number of its next one, or -1. A free one has no members.
     """
 
     arm: Ints2
@@ -58,7 +63,11 @@ class Groups(NamedTuple):
     rate: Floats1
     short: Floats1
     long: Floats1
+    sigma: Floats1
     stride: Floats1
+    ids: Ints2
+    chunk: Whole
+    after: Ints1
     owner: Ints1
 
 
@@ -139,12 +148,11 @@ def forget(g, k):
 @kernel
 def rebuild_table(g):
     """Fill the (empty) table with all live groups. O(groups)."""
-    for i in range(g.head.shape[0]):
-        k = g.head[i]
-        while k >= 0:
-            tag = tag_of(i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES])
-            enter(g, seek(g, tag, i // 2, g.info[k, G_WINS], g.info[k, G_LOSSES]), k, tag)
-            k = g.info[k, NEXT]
+    for k in range(g.meta[USED]):
+        if g.info[k, SIZE] > 0:
+            c, wins, losses = g.info[k, CLASS], g.info[k, G_WINS], g.info[k, G_LOSSES]
+            tag = tag_of(c, wins, losses)
+            enter(g, seek(g, tag, c, wins, losses), k, tag)
 
 
 @inline_kernel
@@ -170,3 +178,46 @@ def claim(g, log):
         return -1
     g.meta[TOP] = start + (1 << log)
     return start
+
+
+@inline_kernel
+def new_id(g, c):
+    """A number for a group of class c, or -1 if the arrays of groups must grow first. O(1)."""
+    k = g.ids[c, SPARE]
+    if k >= 0:
+        g.ids[c, SPARE] = g.info[k, NEXT]
+        return k
+    if g.ids[c, GIVEN] == 1 << g.chunk:
+        k = g.meta[USED]
+        if k + (1 << g.chunk) > g.info.shape[0]:
+            return -1
+        g.meta[USED] = k + (1 << g.chunk)
+        own_chunk(g, c, k)
+        g.ids[c, GIVEN] = 0
+    g.ids[c, GIVEN] += 1
+    return g.ids[c, LAST_CHUNK] + g.ids[c, GIVEN] - 1
+
+
+@inline_kernel
+def own_chunk(g, c, k):
+    """Let the chunk from k on be the last of class c. O(1)."""
+    g.owner[k >> g.chunk] = c
+    g.after[k >> g.chunk] = -1
+    if g.ids[c, FIRST_CHUNK] < 0:
+        g.ids[c, FIRST_CHUNK] = k
+    else:
+        g.after[g.ids[c, LAST_CHUNK] >> g.chunk] = k
+    g.ids[c, LAST_CHUNK] = k
+
+
+@inline_kernel
+def end_of_chunk(g, c, k):
+    """The end of those numbers of the chunk from k on of class c that were given out, or are free. O(1)."""
+    return k + (g.ids[c, GIVEN] if k == g.ids[c, LAST_CHUNK] else 1 << g.chunk)
+
+
+@inline_kernel
+def give_back(g, c, k):
+    """Take the number k back, which was that of a group of class c. O(1)."""
+    g.info[k, NEXT] = g.ids[c, SPARE]
+    g.ids[c, SPARE] = k

@@ -14,10 +14,7 @@ from semibandit.policies.thompson.posterior_layout import (
     GROUP,
     LOG_BETA,
     LOSSES,
-    NEXT,
     PLACE,
-    PREV,
-    SIGMA,
     SIZE,
     START,
     WINS,
@@ -47,7 +44,7 @@ def _rename(g, k, slot, tag, wins, losses):
         unlink(g, k)
         g.info[k, BLOCK] = now
         link_first(g, k)
-    g.rate[k] = g.const[k, SIGMA]
+    g.rate[k] = g.sigma[k]
     soil(g, k)
 
 
@@ -96,7 +93,7 @@ def _ask_for(g, arms, won, begin, end):
         k = g.arm[arms[i], GROUP]
         if k >= 0:
             prefetch_to_write(g.info, k)
-            prefetch(g.const, k)
+            prefetch(g.sigma, k)
             prefetch(g.rate, k)
     for i in range(begin, end):
         arm = arms[i]
@@ -119,11 +116,8 @@ def _ask_for(g, arms, won, begin, end):
             to = group_at(g, _next_home(g, arm, k, won[i]))
             if to >= 0:
                 prefetch_to_write(g.info, to)
-                prefetch(g.const, to)
+                prefetch(g.sigma, to)
                 prefetch(g.rate, to)
-                if size == 1:
-                    prefetch_to_write(g.info, max(0, g.info[k, PREV]))
-                    prefetch_to_write(g.info, max(0, g.info[k, NEXT]))
     for i in range(begin, end):
         arm = arms[i]
         k = g.arm[arm, GROUP]

@@ -48,6 +48,23 @@ def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
 
 
 @inline_kernel
+def tail_guess(wins, losses, log_b, x, log_x, log_y):
+    """About P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B. O(1).
+
+    The density over v = log(1 - x), times what makes it the tail of a normal law of the same slope and curvature
+    (Sampford 1953).
+    """
+    if losses == 0.0:
+        return -math.expm1((wins + 1.0) * log_x)
+    odds = (1.0 - x) / x
+    slope = losses + 1.0 - wins * odds
+    over = 3.0 * slope + math.sqrt(slope * slope + 8.0 * wins * odds / x)
+    if over <= 0.0:
+        return 1.0
+    return min(1.0, 4.0 * math.exp(wins * log_x + (losses + 1.0) * log_y - log_b) / over)
+
+
+@inline_kernel
 def stays(rng, wins, x, log_y, touch, ahead, step):
     """Whether a draw so far beyond x is kept. Changes `rng`. O(1), for most without a logarithm or an exponential."""
     # By how much the logarithm of the density lies below its tangent: at most what the largest curvature between makes.

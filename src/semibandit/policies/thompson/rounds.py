@@ -12,7 +12,7 @@ from semibandit.compiled.lanes import prefetch_to_write
 from semibandit.compiled.random import next_beta, next_normal, next_uniform
 from semibandit.engines.kernels import add_reward, engine_touch_all
 from semibandit.policies.rounds import implement_rounds
-from semibandit.policies.thompson.posterior_layout import LIVE, LOSSES, WINS
+from semibandit.policies.thompson.posterior_layout import LOSSES, WINS
 from semibandit.policies.thompson.posterior_moves import move_all
 
 BETA_POSTERIOR, GAUSSIAN_POSTERIOR = 0, 1
@@ -83,28 +83,16 @@ implement_rounds(PlainRounds, prepare=_plain_prepare, learn=_plain_learn, touche
 # `waiting` and `won` of such rounds: arms and outcomes of the last feedback, kept until the groups have room for them.
 # Of `meta`: outcomes BEGIN .. END - 1 wait to be counted; JOIN: that of BEGIN is counted, but its arm is in no group.
 BEGIN, END, JOIN = 0, 1, 2
-# Where fewer outcomes than these find room, and more wait, there is to be more room first.
-AT_ONCE = 64
 
 
 @kernel
 def move_waiting(own):
     """Count the outcomes that wait, as far as there is room. Amortised O(1) an outcome."""
     g, meta = own.groups, own.meta
-    while meta[BEGIN] < meta[END]:
-        # Each outcome may need a group of its own, and hardly any does: room for all of them is not waited for. Never
-        # more groups than arms.
-        end = meta[END]
-        if g.info.shape[0] < g.arm.shape[0]:
-            room = g.info.shape[0] - g.meta[LIVE]
-            if room < min(end - meta[BEGIN], AT_ONCE):
-                return
-            end = min(end, meta[BEGIN] + room)
-        at = move_all(g, own.waiting[:end], own.won, meta[BEGIN])
+    if meta[BEGIN] < meta[END]:
+        at = move_all(g, own.waiting[: meta[END]], own.won, meta[BEGIN])
         meta[JOIN] = 1 if at >= 0 else 0
-        meta[BEGIN] = at if at >= 0 else end
-        if at >= 0:
-            return
+        meta[BEGIN] = at if at >= 0 else meta[END]
 
 
 @inline_kernel

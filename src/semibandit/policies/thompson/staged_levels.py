@@ -1,6 +1,6 @@
 """Where the level of a class stands: so that a little more of its samples lie beyond it than a round needs.
 
-The expected number of samples beyond x is at most the sum of the bounds of `posterior_tail` over the groups. A level is
+The expected number of samples beyond x is about the sum of the guesses of `posterior_tail` over the groups. A level is
 found by halving for a wanted sum, and found anew when the work wasted since pays for that. The law of a round does not
 depend on levels, only its cost; they are set between rounds, by the past.
 """
@@ -10,8 +10,22 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.policies.thompson.posterior_groups import bound_at, next_in_list, set_level
-from semibandit.policies.thompson.posterior_layout import BOOST, GROUPS, NEED, SECOND, SIZE, WASTE, X0
+from semibandit.policies.thompson.posterior_groups import set_level
+from semibandit.policies.thompson.posterior_layout import (
+    BOOST,
+    FIRST_CHUNK,
+    G_LOSSES,
+    G_WINS,
+    GROUPS,
+    LOG_BETA,
+    NEED,
+    SECOND,
+    SIZE,
+    WASTE,
+    X0,
+    end_of_chunk,
+)
+from semibandit.policies.thompson.posterior_tail import tail_guess
 
 _MEMORY, _SHRINK, _STEP, _MOST_BOOST = 1.0 / 32.0, 0.998, 1.4, 64.0
 # The second stage is to have so many times the samples of the first, or up to so many times more.
@@ -26,19 +40,20 @@ _FEWER, _MORE, _MOST_OF_USUAL = 0.96, 1.36, 1.6
 
 @kernel
 def _expected(g, c, x):
-    """A bound on the expected number of samples of class c beyond x, and the number of groups. O(groups)."""
+    """About the expected number of samples of class c beyond x, and the number of groups. O(groups)."""
     log_x = math.log(x)
     log_y = math.log1p(-x)
     total = 0.0
     groups = 0
-    for heat in range(2):
-        k = g.head[2 * c + heat]
-        while k >= 0:
-            after = next_in_list(g, k)
-            bound, _, _ = bound_at(g, k, x, log_x, log_y)
-            total += g.info[k, SIZE] * bound
-            groups += 1
-            k = after
+    first = g.ids[c, FIRST_CHUNK]
+    while first >= 0:
+        for k in range(first, end_of_chunk(g, c, first)):
+            size = g.info[k, SIZE]
+            if size > 0:
+                wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+                total += size * tail_guess(wins, losses, g.const[k, LOG_BETA], x, log_x, log_y)
+                groups += 1
+        first = g.after[first >> g.chunk]
     return total, groups
 
 

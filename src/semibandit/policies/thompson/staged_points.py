@@ -21,30 +21,29 @@ from semibandit.policies.thompson.posterior_groups import (
     COLD_BELOW,
     ask_for,
     bound_at,
-    next_in_list,
     sum_rates,
 )
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
     CLASS,
+    FIRST_CHUNK,
     G_LOSSES,
     G_WINS,
     GROUP,
     LOG_X0,
     LOG_Y0,
-    LONG,
     LOSSES,
     NEXT,
-    SHORT,
-    SIGMA,
     SIZE,
     START,
     TOUCH,
     USED,
     WINS,
     X0,
+    end_of_chunk,
 )
 from semibandit.policies.thompson.posterior_tail import draw_below, tail_beyond, tail_draw
+from semibandit.policies.thompson.staged_process import SCRATCH, next_groups
 
 # Columns of `tally`, a row for each class: samples beyond the level, arms picked, samples and groups seen below it, and
 # draws that it took to find those beyond.
@@ -54,10 +53,6 @@ BEYOND, PICKED, BELOW, TRIED = 0, 1, 2, 3
 ROUND, MARKED, FIRST, LATE = 0, 1, 2, 3
 # An entry names the arm in its low bits, the class above them.
 CLASS_BITS, ARM_BITS = 32, (1 << 32) - 1
-
-
-# So many entries of `count` and `spare_value` serve the search for groups.
-SCRATCH = 2 * (1 << SHORT) + 1
 
 
 class Points(NamedTuple):
@@ -160,55 +155,6 @@ def drop_late(points):
 # -- stages --------------------------------------------------------------------------------------------------------
 
 
-# Groups with candidates are looked up block by block; some have so many points or more.
-BLOCK, _MANY = 1 << SHORT, 1.0
-
-
-@inline_kernel
-def next_groups(g, points, rng, k, left):
-    """The groups of the next block from k on that the process has a point in, into ``count[:m]``, and where it stands
-    from the beginning of each, into ``spare_value[:m]``. Returns m, the group to go on from, and how far ahead the
-    process is. O(2^6), and a step for each block without."""
-    used = g.meta[USED]
-    while k < used and g.short[k >> SHORT] <= left:
-        if k & ((1 << LONG) - 1) == 0 and g.long[k >> LONG] <= left:
-            left -= g.long[k >> LONG]
-            k += 1 << LONG
-        else:
-            left -= g.short[k >> SHORT]
-            k += BLOCK
-    if k >= used:
-        return 0, k, left
-    # Sums of the rates so far, by additions that hardly wait for each other.
-    ends, rate = points.spare_value[BLOCK + 1 : 2 * BLOCK + 1], g.rate[k : k + BLOCK]
-    total = 0.0
-    for j in range(0, BLOCK, 4):
-        one = rate[j]
-        two = one + rate[j + 1]
-        three = rate[j + 2]
-        four = three + rate[j + 3]
-        ends[j] = total + one
-        ends[j + 1] = total + two
-        ends[j + 2] = total + (two + three)
-        total += two + four
-        ends[j + 3] = total
-    m, last = 0, -1
-    while left < total:
-        # Counted without branches, which nobody could foresee.
-        i = 0
-        for j in range(BLOCK):
-            i += 1 if ends[j] <= left else 0
-        points.count[m] = k + i
-        points.spare_value[m] = left - (ends[i - 1] if i > 0 else 0.0)
-        # Later points in the same group say nothing; where there may be many they are jumped over.
-        m += 1 if i != last else 0
-        last = i
-        if rate[i] >= _MANY:
-            left = ends[i]
-        left += next_exponential(rng)
-    return m, k + BLOCK, left - total
-
-
 @inline_kernel
 def _candidates(g, points, rng, k, at, n):
     """The samples of cold group k beyond its level, into `points` from place n on; `at`: the process's first point.
@@ -219,7 +165,7 @@ def _candidates(g, points, rng, k, at, n):
     c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
     wins = float(g.info[k, G_WINS])
     x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
-    sigma, touch, ahead, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
+    sigma, touch, ahead, rate = g.sigma[k], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
     stride = g.stride[k]
     before, tried, i = n, 0, -1
     while at < rate:
@@ -250,7 +196,7 @@ def draw_points(g, points, rng):
     for c in range(g.population.shape[0]):
         points.tally[c, PICKED] = 0
         points.tally[c, BELOW] = 0
-        k = g.head[2 * c]
+        k = g.head[c]
         x = g.level[c, X0]
         before, tried = n, 0
         while k >= 0:
@@ -307,6 +253,30 @@ def _draw_unknown(g, points, rng, k, c, above, x):
                 push_late(points, y, c << CLASS_BITS | arm)
 
 
+@inline_kernel
+def _draw_between(g, points, rng, k, c, above, x, log_x, log_y, bound, touch, ahead, left):
+    """The samples between x and `above` of the unknown arms of group k, to the heap. Where the process stands after the
+    group, from where it stands before it. Expected O(candidates)."""
+    wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+    sigma, size, i = -math.log1p(-bound), g.info[k, SIZE], -1
+    while left < size * sigma:
+        points.tally[c, BELOW] += 1
+        i = min(max(i + 1, int(left / sigma)), size - 1)
+        arm = g.members[g.info[k, START] + i]
+        if points.mark[arm] != points.meta[ROUND]:
+            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
+            while y > above:
+                # Not what is known of the arm: it is drawn once more.
+                y = -1.0
+                if next_uniform(rng) < bound:
+                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
+            if y >= 0.0:
+                points.mark[arm] = points.meta[ROUND]
+                push_late(points, y, c << CLASS_BITS | arm)
+        left = (i + 1) * sigma + next_exponential(rng)
+    return max(0.0, left - size * sigma)
+
+
 @kernel
 def draw_stage(g, points, rng, c, above, x):
     """The samples of class c between x and `above`, to the heap, where they are known beyond `above`.
@@ -316,35 +286,19 @@ def draw_stage(g, points, rng, c, above, x):
     log_x = math.log(x) if x > 0.0 else 0.0
     log_y = math.log1p(-x)
     left = next_exponential(rng)
-    for heat in range(2):
-        k = g.head[2 * c + heat]
-        while k >= 0:
-            points.tally[c, BELOW] += 1
-            after = next_in_list(g, k)
-            bound, touch, ahead = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0, 0.0)
-            if bound >= COLD_BELOW:
-                _draw_unknown(g, points, rng, k, c, above, x)
-                k = after
-                continue
-            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-            sigma, size, i = -math.log1p(-bound), g.info[k, SIZE], -1
-            while left < size * sigma:
+    first = g.ids[c, FIRST_CHUNK]
+    while first >= 0:
+        for k in range(first, end_of_chunk(g, c, first)):
+            if g.info[k, SIZE] > 0:
                 points.tally[c, BELOW] += 1
-                i = min(max(i + 1, int(left / sigma)), size - 1)
-                arm = g.members[g.info[k, START] + i]
-                if points.mark[arm] != points.meta[ROUND]:
-                    y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
-                    while y > above:
-                        # Not what is known of the arm: it is drawn once more.
-                        y = -1.0
-                        if next_uniform(rng) < bound:
-                            y = tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead)
-                    if y >= 0.0:
-                        points.mark[arm] = points.meta[ROUND]
-                        push_late(points, y, c << CLASS_BITS | arm)
-                left = (i + 1) * sigma + next_exponential(rng)
-            left = max(0.0, left - size * sigma)
-            k = after
+                bound, touch, ahead = bound_at(g, k, x, log_x, log_y) if x > 0.0 else (1.0, 0.0, 0.0)
+                if bound >= COLD_BELOW:
+                    _draw_unknown(g, points, rng, k, c, above, x)
+                else:
+                    left = _draw_between(
+                        g, points, rng, k, c, above, x, log_x, log_y, bound, touch, ahead, left
+                    )
+        first = g.after[first >> g.chunk]
     if x > 0.0:
         push_late(points, x, -1 - c)
 
