@@ -46,8 +46,19 @@ def huge_and_tiny(rng: np.random.Generator, n: int) -> Any:
     return rng.choice([-1e308, 1e308, 5e-324, 0.0, -0.0, 1.0], size=n)
 
 
+def tail(rng: np.random.Generator, n: int) -> Any:
+    return 3.0 + rng.exponential(size=n) ** rng.integers(1, 8) * rng.choice([1.0, 0.1, 0.01], n)
+
+
+def tail_with_ties(rng: np.random.Generator, n: int) -> Any:
+    weights = np.round(tail(rng, n), int(rng.integers(0, 4)))
+    return np.where(rng.random(n) < 0.1, np.inf, weights)
+
+
 @pytest.mark.bounds
-@pytest.mark.parametrize("draw", [spread, ties, infinite, all_infinite, clustered, huge_and_tiny])
+@pytest.mark.parametrize(
+    "draw", [spread, ties, infinite, all_infinite, clustered, huge_and_tiny, tail, tail_with_ties]
+)
 def test_sort_keys(draw: Any) -> None:
     rng = np.random.default_rng(11)
     for n in (0, 1, 2, 24, 25, 26, 100, 1000, 3000):

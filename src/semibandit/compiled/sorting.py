@@ -21,6 +21,8 @@ from semibandit.compiled.jit import inline_kernel, kernel
 
 # Below so many, insertion is best; a bucket with more entries than this calls for another way.
 FEW, CROWD = 24, 24
+# Weights whose mean lies below so much of their range, from the lowest on, are those of a tail.
+_SKEW = 0.3
 
 # Up to so many ids are spread by their highest byte first.
 MOST_SPREAD = 2048
@@ -109,13 +111,25 @@ def sort_by_arm(weight, arm, n, spare_weight, spare_arm, count):
         shift += 8
 
 
+@inline_kernel
+def _bend(weight, n, low, mean, bend, bucket, count):
+    """The buckets of the weights of a tail, as `sort_keys` says: the farther from `low`, the wider. O(n)."""
+    for i in range(n):
+        d = weight[i] - low
+        b = 0
+        if d < np.inf:
+            b = 1 + max(0, min(n - 2, int((n - 2) - bend * (d / (d + mean)))))
+        bucket[i] = b
+        count[b + 1] += 1
+
+
 @kernel
 def sort_keys(weight, arm, n, spare_weight, spare_arm, count):
     """Sort (weight[:n], arm[:n]) by weight descending, then arm ascending. Expected O(n), at worst O(n log n).
 
-    Weights go to n buckets of equal width, then insertion puts right what is left. Many equal weights crowd a
-    bucket; then the pairs are sorted by arm first, which the buckets preserve. Changes all arrays; the spare
-    ones need n entries, `count` n + 2 and at least 257.
+    Weights go to n buckets of equal width, or, where they are those of a tail, of growing width; then insertion puts
+    right what is left. Many equal weights crowd a bucket; then the pairs are sorted by arm first, which the buckets
+    preserve. Changes all arrays; the spare ones need n entries, `count` n + 2 and at least 257.
     """
     if n <= FEW:
         merge_sort(weight, arm, n, spare_weight, spare_arm)
@@ -130,16 +144,31 @@ def sort_keys(weight, arm, n, spare_weight, spare_arm, count):
     scale = (n - 2) / (top - low) if 0.0 < top - low < np.inf else 0.0
     if scale == np.inf:
         scale = 0.0
+    # Where most lie near the lowest, as in a tail, buckets get wider upwards, evenly over d / (d + mean) for weights d
+    # beyond the lowest. Every eighth one tells the mean.
+    mean, some = 0.0, 0
+    if scale > 0.0:
+        for i in range(0, n, 8):
+            w = weight[i]
+            if w != np.inf:
+                mean += w - low
+                some += 1
+    mean /= max(1, some)
+    steep = 0.0 < mean < _SKEW * (top - low)
+    bend = (n - 2) * (1.0 + mean / (top - low)) if steep else 0.0
     by_arm = False
     while True:
         count[: n + 2] = 0
-        for i in range(n):
-            w = weight[i]
-            b = 0
-            if w < np.inf:
-                b = 1 if scale == 0.0 else 1 + int((top - w) * scale)
-            spare_arm[i] = b
-            count[b + 1] += 1
+        if steep:
+            _bend(weight, n, low, mean, bend, spare_arm, count)
+        else:
+            for i in range(n):
+                w = weight[i]
+                b = 0
+                if w < np.inf:
+                    b = 1 if scale == 0.0 else 1 + int((top - w) * scale)
+                spare_arm[i] = b
+                count[b + 1] += 1
         largest = 0
         for b in range(n):
             largest = max(largest, count[b + 1])
