@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.lanes import first_max, ordered_bits
+from semibandit.compiled.lanes import first_max, ordered_bits, places_that_meet, two_words
 from semibandit.compiled.sorting import (
     heap_offer,
     merge_sort,
     sort_by_arm,
+    sort_few,
     sort_ids,
     sort_ids_in_place,
     sort_keys,
@@ -74,6 +75,24 @@ def test_sort_keys(draw: Any) -> None:
 
 
 @pytest.mark.bounds
+@pytest.mark.parametrize("draw", [spread, ties, infinite, all_infinite, huge_and_tiny])
+def test_few_are_sorted_with_much_room_and_with_little(draw: Any) -> None:
+    """Also pairs that are equal, and ids."""
+    rng = np.random.default_rng(15)
+    for n in (*range(1, 34), 47, 48):
+        for room in (n, n + 1, n + 40):
+            weight, arm = draw(rng, n), rng.integers(0, rng.choice([2, 1000, 2**62]), n)
+            order = np.lexsort((arm, -weight))
+            w, a = np.append(weight, 7.0), np.append(arm, 7)
+            sort_few(w, a, n, np.empty(room), np.empty(room, dtype=np.int64))
+            assert np.array_equal(w, np.append(weight[order], 7.0))
+            assert np.array_equal(a, np.append(arm[order], 7))
+            ids = np.append(arm, 7)
+            sort_ids(ids, n, np.empty(room, dtype=np.int64), np.empty(300, dtype=np.int64))
+            assert np.array_equal(ids, np.append(np.sort(arm), 7))
+
+
+@pytest.mark.bounds
 @pytest.mark.parametrize("draw", [spread, ties, infinite, huge_and_tiny])
 def test_a_heap_keeps_the_heaviest(draw: Any) -> None:
     rng = np.random.default_rng(14)
@@ -120,6 +139,32 @@ def _first_max(array, start, lane, value):
 @kernel
 def _bits(number):
     return ordered_bits(number)
+
+
+@kernel
+def _meet(columns: Any, start: Any, word0: Any, word1: Any) -> Any:
+    return places_that_meet(columns, start, word0, word1)
+
+
+@kernel
+def _pair(rows: Any, i: Any) -> Any:
+    return two_words(rows, i)
+
+
+def test_places_that_meet_and_pairs() -> None:
+    rng = np.random.default_rng(16)
+    for bits in (1, 2, 60):
+        # Words with few bits and with many, the highest among them.
+        columns = np.zeros((2, 40), dtype=np.int64)
+        for _ in range(bits):
+            columns |= np.left_shift(np.int64(1), rng.integers(0, 64, columns.shape))
+        columns[:, rng.permutation(40)[:10]] = 0
+        for start in range(33):
+            word0, word1 = np.left_shift(np.int64(1), rng.integers(0, 64, 2)) | rng.choice([0, 2**40], 2)
+            both = (columns[0, start : start + 8] & word0) | (columns[1, start : start + 8] & word1)
+            assert _meet(columns, start, word0, word1) == sum(1 << j for j in np.flatnonzero(both).tolist())
+        rows = np.ascontiguousarray(columns.T)
+        assert all(_pair(rows, i) == tuple(rows[i].tolist()) for i in range(40))
 
 
 def test_first_max_is_argmax() -> None:

@@ -37,6 +37,10 @@ from semibandit.compiled.slots import NotAhead, call_in_slots, in_slots, kinds_o
 #: Names that LLVM has for the processors to build for; the last one of two is taken where it can run.
 LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3"), "aarch64": ("generic",), "arm64": ("apple-m1",)}
 
+#: How far LLVM looks for the last write to what is read: with its own limits (200 blocks, 100 instructions) this search
+#: is a fifth of its time, and the code that comes out is as long.
+_LOOK_BACK = ("-memdep-block-number-limit=20", "-memdep-block-scan-limit=40")
+
 _HERE = Path(__file__).resolve().parent
 
 
@@ -167,6 +171,8 @@ def compile_module(path: Path, levels: list[str]) -> None:
     """Optimise the module in this file and write an object file a level beside it."""
     import llvmlite.binding as ll
 
+    for option in _LOOK_BACK:
+        ll.set_option("semibandit", option)
     ll.initialize_native_target()
     ll.initialize_native_asmprinter()
     target = ll.Target.from_triple(ll.get_process_triple())

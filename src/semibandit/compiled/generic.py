@@ -67,6 +67,8 @@ def _tell(function: Any, kernels: dict[type, Any]) -> None:
 
     from numba.extending import lower_builtin, type_callable
 
+    from semibandit.compiled.opened import Opened
+
     names = list(inspect.signature(function).parameters)
 
     def callee(state: Any) -> Any:
@@ -75,7 +77,7 @@ def _tell(function: Any, kernels: dict[type, Any]) -> None:
     @type_callable(function)
     def type_of(context: Any) -> Any:
         def resolve(state: Any, *rest: Any) -> Any:
-            if isinstance(state, types.BaseNamedTuple) and state.instance_class in kernels:
+            if getattr(state, "instance_class", None) in kernels:
                 return callee(state).get_call_type(context, (state, *rest), {})
             return None
 
@@ -84,6 +86,7 @@ def _tell(function: Any, kernels: dict[type, Any]) -> None:
         exec(f"def typer({', '.join(names)}): return resolve({', '.join(names)})", scope)
         return scope["typer"]
 
+    @lower_builtin(function, Opened, types.VarArg(types.Any))
     @lower_builtin(function, types.BaseNamedTuple, types.VarArg(types.Any))
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         call = context.get_function(callee(signature.args[0]), signature)

@@ -2,8 +2,8 @@
 
 Unboxing an array argument costs about 80 ns, so a state of twenty arrays costs more than a round of the kinetic
 engine. A handle is one int64 vector of addresses and shapes; inside the kernel an opener makes the state of it
-again, in a few register moves, and what a kernel does not use is not even loaded. Whoever holds the handle must hold
-the arrays too.
+again, which costs nothing: a field is read from the handle where it is used (`opened`), and what a kernel does not use
+is not even loaded. Whoever holds the handle must hold the arrays too.
 
 A state is a NamedTuple whose fields are declared once, with the types below (or other states): the layout of its
 handle follows from the declaration, and `make_handle` refuses arrays that do not fit it.
@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semibandit.compiled.generic import reached
-from semibandit.compiled.jit import Kernel, cgutils, intrinsic, ir, types
+from semibandit.compiled.jit import Kernel, intrinsic
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ def layout(state_class: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(fields)
 
 
-def _states_in(state_class: Any) -> set[Any]:
+def states_in(state_class: Any) -> set[Any]:
     """A class of states and those of the states inside."""
     inside = (kind for _, kind in layout(state_class) if not isinstance(kind, ArrayOf))
-    return {state_class}.union(*(_states_in(kind) for kind in inside))
+    return {state_class}.union(*(states_in(kind) for kind in inside))
 
 
 def make_handle(state: Any) -> npt.NDArray[np.int64]:
@@ -123,58 +123,23 @@ def _add_rows(state: Any, rows: list[int]) -> None:
         rows.extend([0] * (ROW - 1 - value.ndim))
 
 
-def _numba_type(kind: Any) -> Any:
-    if isinstance(kind, ArrayOf):
-        dtype = types.boolean if kind.dtype == "bool" else getattr(types, kind.dtype)
-        return types.Array(dtype, kind.ndim, "C") if kind.ndim else dtype
-    return types.NamedTuple([_numba_type(part) for _, part in layout(kind)], kind)
+@_memo
+def rows_of(kind: Any) -> int:
+    """How many rows of a handle a field takes: one, or all of a state's."""
+    return 1 if isinstance(kind, ArrayOf) else sum(rows_of(part) for _, part in layout(kind))
 
 
 @_memo
 def opener(state_class: Any) -> Any:
-    """A function for kernels that makes a `state_class` of its handle."""
+    """A function for kernels that makes a `state_class` of its handle: see `opened`."""
 
     def open_state(typingctx: Any, handle: Any) -> Any:
-        from numba.np.arrayobj import populate_array
-
-        opened = _numba_type(state_class)
+        from semibandit.compiled.opened import Opened
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            word = ir.IntType(64)
-            position = 0
+            return context.make_array(signature.args[0])(context, builder, args[0]).data
 
-            def entry(i: int) -> Any:
-                return builder.load(cgutils.gep_inbounds(builder, data, ROW * position + i))
-
-            def make(kind: Any) -> Any:
-                nonlocal position
-                if isinstance(kind, types.BaseTuple):
-                    return context.make_tuple(builder, kind, [make(part) for part in kind.types])
-                if not isinstance(kind, types.Array):
-                    number = builder.bitcast(entry(0), context.get_value_type(kind))
-                    position += 1
-                    return number
-                size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-                shape = [entry(1 + d) for d in range(kind.ndim)]
-                strides = [ir.Constant(word, size)]
-                for length in reversed(shape[1:]):
-                    strides.insert(0, builder.mul(strides[0], length))
-                array = context.make_array(kind)(context, builder)
-                populate_array(
-                    array,
-                    data=builder.inttoptr(entry(0), array.data.type),
-                    shape=shape,
-                    strides=strides,
-                    itemsize=ir.Constant(word, size),
-                    meminfo=None,
-                )
-                position += 1
-                return array._getvalue()
-
-            return make(opened)
-
-        return opened(handle), codegen
+        return Opened(state_class)(handle), codegen
 
     return intrinsic(open_state)
 
@@ -195,7 +160,7 @@ def by_handle(kernel: Kernel, *state_classes: Any) -> Kernel:
     made.__module__ = kernel.py_func.__module__
 
     def depends() -> set[str]:
-        classes = set().union(*(_states_in(state_class) for state_class in state_classes))
+        classes = set().union(*(states_in(state_class) for state_class in state_classes))
         return {cls.__module__ for cls in classes}.union(
             *(part.depends() for part in reached(kernel, classes))
         )

@@ -82,7 +82,7 @@ def _n_slots(kind: Any) -> int:
 
 def _load(context: Any, builder: Any, slots: Any, kind: Any, first: int) -> Any:
     """The value of type `kind` whose slots begin at `first`."""
-    from numba.np.arrayobj import populate_array
+    from semibandit.compiled.opened import array_at
 
     position = first
 
@@ -96,15 +96,8 @@ def _load(context: Any, builder: Any, slots: Any, kind: Any, first: int) -> Any:
         if isinstance(kind, types.BaseTuple):
             return context.make_tuple(builder, kind, [make(part) for part in kind.types])
         if isinstance(kind, types.Array):
-            size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-            array = context.make_array(kind)(context, builder)
-            data = builder.inttoptr(slot(), array.data.type)
-            shape = [slot() for _ in range(kind.ndim)]
-            strides = [size]
-            for length in reversed(shape[1:]):
-                strides.insert(0, builder.mul(strides[0], length))
-            populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-            return array._getvalue()
+            address = slot()
+            return array_at(context, builder, kind, address, [slot() for _ in range(kind.ndim)])
         if kind == types.float64:
             return builder.bitcast(slot(), ir.DoubleType())
         if kind == types.boolean:

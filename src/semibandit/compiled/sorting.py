@@ -2,9 +2,10 @@
 
 =====================  ==============================================  ==============================================
 `sort_keys`            pairs, heaviest first, then smaller arm          expected O(n): a round's few thousand keys
+`sort_few`             the same                                         O(n^2) without branches, for few
 `merge_sort`           the same                                         O(n log n); no counters needed
 `sort_by_arm`          pairs by arm                                     a byte a pass, stable
-`sort_ids`             ids                                              insertion for few, else a byte a pass
+`sort_ids`             ids                                              all with all for few, else a byte a pass
 `sort_ids_in_place`    ids                                              O(n log n) without scratch space
 `heap_offer`           the heaviest `capacity` of pairs that pass by    O(log capacity), O(1) for most
 =====================  ==============================================  ==============================================
@@ -19,10 +20,16 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 
-# Below so many, insertion is best; a bucket with more entries than this calls for another way.
+# Up to so many, comparing all with all is best; a bucket with more entries than this calls for another way.
 FEW, CROWD = 24, 24
 # Weights whose mean lies below so much of their range, from the lowest on, are those of a tail.
 _SKEW = 0.3
+
+# Up to so many ids are sorted by insertion.
+_VERY_FEW = 6
+
+# Loops over so many, or a multiple of that, stay in vector registers to the end; after every id.
+_WHOLE, _LAST = 16, 2**63 - 1
 
 # Up to so many ids are spread by their highest byte first.
 MOST_SPREAD = 2048
@@ -124,6 +131,38 @@ def _bend(weight, n, low, mean, bend, bucket, count):
 
 
 @kernel
+def sort_few(weight, arm, n, spare_weight, spare_arm):
+    """Sort (weight[:n], arm[:n]) by weight descending, then arm ascending. O(n^2), but in vector registers and without
+    branches that depend on the data: best for few.
+
+    Every pair goes where as many are as come before it. Changes all arrays; the spare ones need n entries.
+    """
+    for i in range(n):
+        spare_weight[i] = weight[i]
+        spare_arm[i] = arm[i]
+    end = min((n + _WHOLE - 1) & -_WHOLE, spare_arm.shape[0], spare_weight.shape[0])
+    for i in range(n, end):
+        spare_weight[i] = -np.inf
+        spare_arm[i] = _LAST
+    total = 0
+    for i in range(n):
+        w, a = spare_weight[i], spare_arm[i]
+        before = 0
+        for j in range(end):
+            x = spare_weight[j]
+            before += np.int64((x > w) | ((x == w) & (spare_arm[j] < a)))
+        weight[before] = w
+        arm[before] = a
+        total += before
+    if 2 * total != n * (n - 1):
+        # Some pairs are equal and went to one place.
+        for i in range(n):
+            weight[i] = spare_weight[i]
+            arm[i] = spare_arm[i]
+        merge_sort(weight, arm, n, spare_weight, spare_arm)
+
+
+@kernel
 def sort_keys(weight, arm, n, spare_weight, spare_arm, count):
     """Sort (weight[:n], arm[:n]) by weight descending, then arm ascending. Expected O(n), at worst O(n log n).
 
@@ -132,7 +171,7 @@ def sort_keys(weight, arm, n, spare_weight, spare_arm, count):
     preserve. Changes all arrays; the spare ones need n entries, `count` n + 2 and at least 257.
     """
     if n <= FEW:
-        merge_sort(weight, arm, n, spare_weight, spare_arm)
+        sort_few(weight, arm, n, spare_weight, spare_arm)
         return
     top, low = -np.inf, np.inf
     for i in range(n):
@@ -253,15 +292,41 @@ def _insert_within(ids, n, budget):
     return True
 
 
+@inline_kernel
+def _sort_few_ids(ids, n, spare):
+    """`sort_few` for ids."""
+    for i in range(n):
+        spare[i] = ids[i]
+    end = min((n + _WHOLE - 1) & -_WHOLE, spare.shape[0])
+    for i in range(n, end):
+        spare[i] = _LAST
+    total = 0
+    for i in range(n):
+        a = spare[i]
+        before = 0
+        for j in range(end):
+            before += np.int64(spare[j] < a)
+        ids[before] = a
+        total += before
+    if 2 * total != n * (n - 1):
+        # Some ids are equal and went to one place.
+        for i in range(n):
+            ids[i] = spare[i]
+        _insert(ids, n)
+
+
 @kernel
 def sort_ids(ids, n, spare, count):
-    """Sort ids[:n] (nonnegative) ascending: insertion for few, else a byte a pass. O(n log K).
+    """Sort ids[:n] (nonnegative) ascending: by comparing all for few, else a byte a pass. O(n log K).
 
     Ids that lie evenly need one pass, by their highest bits, and a few moves. Changes all arrays; `spare` needs n
     entries, `count` 257.
     """
     if n <= 2 * FEW:
-        _insert(ids, n)
+        if n <= _VERY_FEW:
+            _insert(ids, n)
+        else:
+            _sort_few_ids(ids, n, spare)
         return
     if _is_sorted(ids, n):
         return

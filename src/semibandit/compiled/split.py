@@ -28,7 +28,9 @@ from numba.core.typed_passes import NativeLowering
 
 from semibandit.compiled import jit
 from semibandit.compiled.generic import reached, tell_numba
+from semibandit.compiled.handle import states_in
 from semibandit.compiled.jit import Kernel, cache_directory, types
+from semibandit.compiled.opened import Opened
 from semibandit.compiled.sources import fingerprint
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -195,6 +197,8 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
 
 def _state_classes(kind: Any) -> set[type]:
     """Classes of the states in an argument of this type."""
+    if isinstance(kind, Opened):
+        return states_in(kind.instance_class)
     found = {kind.instance_class} if isinstance(kind, types.BaseNamedTuple) else set()
     return found.union(*(_state_classes(part) for part in getattr(kind, "types", ())))
 

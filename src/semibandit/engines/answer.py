@@ -16,6 +16,9 @@ from semibandit.compiled.handle import Ints1
 from semibandit.compiled.jit import inline_kernel
 from semibandit.compiled.sorting import sort_ids
 
+# More than one in so many came: then where they belong can hardly be foreseen.
+_MANY = 8
+
 # Entries of `size`: arms listed (those that went included), how many came, how many went.
 N_LISTED, N_CAME, N_WENT = range(3)
 
@@ -111,8 +114,21 @@ def write_answer(answer, out):
             out[i] = listed[i]
         return n_listed
     sort_ids(came, n_came, answer.spare, answer.bins)
+    n = _merge_many(answer, out) if _MANY * n_came > n_listed else _merge(answer, out)
+    for i in range(n):
+        listed[i] = out[i]
+    size[N_LISTED] = n
+    size[N_CAME] = 0
+    size[N_WENT] = 0
+    return n
+
+
+@inline_kernel
+def _merge(answer, out):
+    """Merge what came, sorted, with what did not go. How many there are. O(D), fast if few came and went."""
+    listed, came, n_came = answer.listed, answer.came, answer.size[N_CAME]
     a, n = 0, 0
-    for i in range(n_listed):
+    for i in range(answer.size[N_LISTED]):
         arm = listed[i]
         if arm < 0:
             continue
@@ -126,11 +142,39 @@ def write_answer(answer, out):
         out[n] = came[a]
         a += 1
         n += 1
-    for i in range(n):
-        listed[i] = out[i]
-    size[N_LISTED] = n
-    size[N_CAME] = 0
-    size[N_WENT] = 0
+    return n
+
+
+@inline_kernel
+def _merge_many(answer, out):
+    """`_merge` without branches, which would be wrong where many came and went; and from both ends, as each step waits
+    for the one before."""
+    listed, came, stayed, n_came = answer.listed, answer.came, answer.spare, answer.size[N_CAME]
+    n_stayed = 0
+    for i in range(answer.size[N_LISTED]):
+        arm = listed[i]
+        stayed[n_stayed] = arm
+        n_stayed += np.int64(arm >= 0)
+    n = n_stayed + n_came
+    if n_stayed == 0 or n_came == 0:
+        for i in range(n):
+            out[i] = came[i] if n_stayed == 0 else stayed[i]
+        return n
+    i, a, last_i, last_a = 0, 0, n_stayed - 1, n_came - 1
+    for k in range(n >> 1):
+        # A list that is used up: the other one's next is taken.
+        x, y = stayed[min(i, n_stayed - 1)], came[min(a, n_came - 1)]
+        first = np.int64((a == n_came) | ((i < n_stayed) & (x < y)))
+        out[k] = x if first else y
+        i += first
+        a += 1 - first
+        x, y = stayed[max(last_i, 0)], came[max(last_a, 0)]
+        last = np.int64((last_a < 0) | ((last_i >= 0) & (x > y)))
+        out[n - 1 - k] = x if last else y
+        last_i -= last
+        last_a -= 1 - last
+    if n & 1:
+        out[n >> 1] = stayed[i] if i <= last_i else came[a]
     return n
 
 

@@ -244,23 +244,16 @@ def is_behind_front(order, weight, arm):
 
 
 @inline_kernel
-def place_in_front(order, first, weight, arm):
-    """The place of the first entry of the front from `first` on that is after an entry, its end if there is none.
-    O(log of how far that is)."""
-    front = order.at[FRONT]
-    step = 1
-    while first + step <= front and not _is_after(
-        order.weight[first + step - 1], order.arm[first + step - 1], weight, arm
-    ):
-        first += step
-        step *= 2
-    last = min(first + step - 1, front)
-    while first < last:
-        middle = (first + last) // 2
-        if _is_after(order.weight[middle], order.arm[middle], weight, arm):
-            last = middle
-        else:
-            first = middle + 1
+def place_in_front(order, weight, arm):
+    """The place of the first entry of the front that is after an entry, its end if there is none. O(log of its
+    length)."""
+    first, n = order.at[HEAD], order.at[FRONT] - order.at[HEAD]
+    while n > 0:
+        # Without branches: half of them would be wrong.
+        half = (n + 1) >> 1
+        i = first + half - 1
+        first += 0 if _is_after(order.weight[i], order.arm[i], weight, arm) else half
+        n -= half
     return first
 
 
@@ -311,12 +304,18 @@ def join(order, arm, weight):
 
 
 @inline_kernel
+def is_long(order):
+    """Whether the front is to be cut. O(1)."""
+    at = order.at
+    return at[FRONT] - at[HEAD] > max(LONG_FRONT, 4 * at[LOOKED_TO])
+
+
+@inline_kernel
 def cut_front(order):
     """Make what is long of the front a segment. O(1)."""
     at = order.at
-    looked = at[LOOKED_TO]
-    if at[FRONT] - at[HEAD] > max(LONG_FRONT, 4 * looked):
-        cut = at[HEAD] + max(PIECE, 2 * looked)
+    if is_long(order):
+        cut = at[HEAD] + max(PIECE, 2 * at[LOOKED_TO])
         _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
         at[FRONT] = cut
         at[STEADY] = min(at[STEADY], cut)

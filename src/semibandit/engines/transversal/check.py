@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.answer import arms_in
-from semibandit.engines.order.lazy import END, HEAD, check_lazy_order
-from semibandit.engines.order.splice import check_splice
+from semibandit.engines.order.holes import check_holes, holes_in
+from semibandit.engines.order.lazy import END, FRONT, HEAD, check_lazy_order
 from semibandit.engines.transversal.best_outsiders import check_best_outsiders
 from semibandit.engines.transversal.greedy_state import MOST, N_BASE, KeptGreedy
 from semibandit.engines.transversal.state import (
@@ -130,9 +130,10 @@ def check_greedy(s: KeptGreedy, absent: npt.NDArray[np.bool_]) -> None:
 def _check_outsiders(s: KeptGreedy) -> None:
     """Every outsider but the loops has an entry with its weight, and every other entry is counted as loose."""
     check_lazy_order(s.order)
-    check_splice(s.order, s.splice)
+    check_holes(s.order, s.holes)
     weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
-    entries = slice(int(s.order.at[HEAD]), int(s.order.at[END]))
+    head, front, end = (int(s.order.at[name]) for name in (HEAD, FRONT, END))
+    entries = np.concatenate((head + np.flatnonzero(~holes_in(s.order, s.holes)), np.arange(front, end)))
     arms = s.order.arm[entries]
     waits = (s.matched_node == OUTSIDER) & (np.diff(s.indptr) > 0)
     counts = (s.order.weight[entries] == weight[arms]) & waits[arms]

@@ -1,9 +1,10 @@
 """Greedy from the last base on (docs/theory.md, H): the part of the adaptive engine for busy states.
 
 The base stays matched from round to round. Its arms that are heavier than every outsider are what greedy would take
-first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes; then they and the
-outsiders (`order.lazy`) are looked at, heaviest first, until the base is full; those whose right nodes are all dead are
-passed over, some at a time. So a round costs what changes in it, besides O(D); a new lam costs a pass over all arms.
+first, so they stay where they are. Only the others, which are *in doubt*, lose their right nodes and become outsiders;
+then the outsiders (`order.lazy`) are looked at, heaviest first, until the base is full; those whose right nodes are all
+dead are passed over, some at a time. So a round costs what changes in it, besides O(D); a new lam costs a pass over all
+arms.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import lowest_bit
-from semibandit.compiled.sorting import sort_keys
 from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,
@@ -22,26 +22,21 @@ from semibandit.engines.answer import (
     outside_went,
     write_answer,
 )
-from semibandit.engines.order.lazy import (
-    FRONT,
-    HEAD,
-    LOOKED_TO,
-    add_unsorted,
-    begin_anew,
-    cut_front,
-    end_unsorted,
-    extend_front,
-    is_behind_front,
-    join,
-    loosen,
-    place_in_front,
-)
-from semibandit.engines.order.splice import comes, leaves, put_through, write_tags
-from semibandit.engines.transversal.bits import contains, discard, insert
+from semibandit.engines.order.holes import close_holes, come, leave
+from semibandit.engines.order.lazy import FRONT, HEAD, LOOKED_TO, loosen
+from semibandit.engines.transversal.bits import insert
 from semibandit.engines.transversal.greedy_paths import augment, match
 from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
-from semibandit.engines.transversal.state import ABSENT, OUTSIDER, beats, weigh
-from semibandit.engines.transversal.two_words import next_alive_of_two, note_near_free
+from semibandit.engines.transversal.outsiders import (
+    extend,
+    first_outsider,
+    has_edges,
+    is_loose,
+    join,
+    order_anew,
+)
+from semibandit.engines.transversal.state import ABSENT, OUTSIDER, weigh
+from semibandit.engines.transversal.two_words import walk_two
 
 # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -53,7 +48,7 @@ def greedy_select(handle, lam, out):
     size = state.size
     if state.stale[0] or lam != state.lam[0]:
         state.lam[0] = lam
-        _order_anew(handle)
+        order_anew(handle)
     n_doubt = _take_in_doubt(handle, state)
     size[N_NEW] = 0
     if n_doubt > 0 or size[N_BASE] < size[MOST]:
@@ -63,82 +58,32 @@ def greedy_select(handle, lam, out):
 
 
 @inline_kernel
-def _has_edges(state, arm):
-    return state.indptr[arm] < state.indptr[arm + 1]
-
-
-@kernel
-def _order_anew(handle):
-    """All outsiders at lam, unsorted; loops are left out. O(K)."""
-    state = open_greedy(handle)
-    begin_anew(state.order)
-    node = state.matched_node
-    for arm in range(node.shape[0]):
-        if node[arm] == OUTSIDER and _has_edges(state, arm):
-            add_unsorted(state.order, arm, weigh(state.recs, state.lam, arm))
-    end_unsorted(state.order)
-    state.stale[0] = False
-
-
-@kernel
-def _extend(handle):
-    """More entries for the front; False if there are none."""
-    state = open_greedy(handle)
-    if not extend_front(state.order):
-        return False
-    write_tags(state.order, state.splice)
-    return True
-
-
-@inline_kernel
-def _is_loose(state, i, before):
-    """Whether entry i of the order does not count; `before` is the arm that was met last. O(1)."""
-    order = state.order
-    arm = order.arm[i]
-    if order.loose[arm] == 0:
-        return False
-    if (
-        state.matched_node[arm] == OUTSIDER
-        and arm != before
-        and order.weight[i] == weigh(state.recs, state.lam, arm)
-    ):
-        return False
-    order.loose[arm] -= 1
-    return True
-
-
-@inline_kernel
-def _first_outsider(handle, state):
-    """The place of the heaviest outsider in the order, -1 if there is none. Drops loose entries. O(1) amortised."""
-    order = state.order
-    at = order.at
-    while at[HEAD] < at[FRONT] or _extend(handle):
-        if not _is_loose(state, at[HEAD], -1):
-            return at[HEAD]
-        at[HEAD] += 1
-    return np.int64(-1)
-
-
-@inline_kernel
 def _take_in_doubt(handle, state):
-    """Free the right nodes of base arms that are lighter than the heaviest outsider; they remain written there. Lists
-    these arms in any order; how many there are. O(n_right)."""
-    order, doubt, matched_arm = state.order, state.doubt, state.matched_arm
-    first = _first_outsider(handle, state)
+    """Base arms that are lighter than the heaviest outsider become outsiders, which are to come into the order, and
+    their right nodes free; they remain written there. Lists these arms in any order; how many there are. O(n_right)."""
+    order, doubt, matched_arm, weight = state.order, state.doubt, state.matched_arm, state.doubt.weight
+    first = first_outsider(handle, state)
     if first < 0:
         return 0
-    top, top_arm, n = order.weight[first], order.arm[first], 0
+    top, top_arm, n, n_right = order.weight[first], order.arm[first], 0, matched_arm.shape[0]
+    # The first two loops without branches or anything that depends on the step before: they run in vector registers.
+    for r in range(n_right):
+        weight[r] = weigh(state.recs, state.lam, max(matched_arm[r], 0))
     for word in range(state.free.shape[0]):
-        bits = np.int64(0)
-        for r in range(word << 6, min((word + 1) << 6, matched_arm.shape[0])):
-            # Without branches: they would be wrong for many arms in doubt.
+        begin, bits = word << 6, np.int64(0)
+        for r in range(begin, min(begin + 64, n_right)):
             arm = matched_arm[r]
-            weight = weigh(state.recs, state.lam, max(arm, 0))
-            loses = np.int64((arm >= 0) & ((top > weight) | ((top == weight) & (top_arm < arm))))
-            doubt.weight[n], doubt.arm[n] = weight, arm
-            n += loses
-            bits |= loses << (r & 63)
+            loses = (arm >= 0) & ((top > weight[r]) | ((top == weight[r]) & (top_arm < arm)))
+            bits |= np.int64(loses) << (r - begin)
         state.free[word] |= bits
+        while bits != 0:
+            r = begin + lowest_bit(bits)
+            bits &= bits - 1
+            arm = matched_arm[r]
+            doubt.arm[n] = order.new_arm[n] = arm
+            order.new_weight[n] = weight[r]
+            state.matched_node[arm] = OUTSIDER
+            n += 1
     state.size[N_BASE] -= n
     return n
 
@@ -150,81 +95,46 @@ def _fill(handle, n_doubt):
     What a failed search reached is dead for the rest of the round, as in `resolve.greedy`.
     """
     state = open_greedy(handle)
-    order, doubt, size, node = state.order, state.doubt, state.size, state.matched_node
-    write_tags(order, state.splice)
-    if state.near.shape[1] == 2:
-        note_near_free(state.ahead, state.free, state.search.hint)
-    i, before = order.at[HEAD], np.int64(-1)
-    n, most = size[N_BASE], size[MOST]
-    # Once they are sorted, doubt[at] is the next arm in doubt; those that were refused are kept at the begin.
-    at, refused, looked, is_sorted = 0, 0, 0, False
-    alive = np.int64(-1)
-    heaviest = -np.inf
-    for k in range(n_doubt):
-        heaviest = max(heaviest, doubt.weight[k])
-    while n < most:
-        weight, arm = -np.inf, np.int64(-1)
-        least = (doubt.weight[at] if is_sorted else heaviest) if at < n_doubt else -np.inf
-        i = _next_alive(state, i, alive, least)
-        if i < order.at[FRONT] or _extend(handle):
-            if _is_loose(state, i, before):
-                _leave(handle, state, i)
-                i += 1
-                continue
-            weight, arm = order.weight[i], order.arm[i]
-        if at < n_doubt and weight <= least:
-            if not is_sorted:
-                # Not before: where the whole base is in doubt, greedy is often done without any of it.
-                _sort_doubt(state, 0, n_doubt)
-                is_sorted = True
-            if beats(least, doubt.arm[at], weight, arm):
-                arm = doubt.arm[at]
-                at += 1
-                r = np.int64(node[arm])
-                if contains(state.free, r):
-                    discard(state.free, r)
-                    n += 1
-                elif augment(handle, state, arm):
-                    n += 1
-                else:
-                    alive = _alive(state)
-                    doubt.arm[refused] = arm
-                    refused += 1
-                    comes(order, state.splice, i, least, arm)
-                continue
-        if arm < 0:
+    order, size = state.order, state.size
+    _let_go(handle, n_doubt)
+    i, n, looked = order.at[HEAD], size[N_BASE], 0
+    while True:
+        if state.near.shape[1] == 2:
+            i, n, more = walk_two(state, i, n)
+        else:
+            i, n, more = _walk(handle, state, i, n)
+        looked += more
+        if n == size[MOST]:
+            break
+        if not extend(handle):
             size[MOST] = n
             break
-        before = arm
-        looked += 1
-        if augment(handle, state, arm):
-            _leave(handle, state, i)
-            answer_came(state.answer, arm)
-            size[N_NEW] += 1
-            n += 1
-        else:
-            alive = _alive(state)
-        i += 1
     order.at[LOOKED_TO] = i - order.at[HEAD]
+    size[N_NEW] = n - size[N_BASE] - _number_of_returned(state, n_doubt)
     size[N_BASE] = n
     size[LOOKED] = looked
-    _let_go(handle, i, refused, at, n_doubt, is_sorted)
     _forget_arms_of_free_nodes(state)
 
 
-@inline_kernel
-def _leave(handle, state, i):
-    """The entry at place i, which greedy came to, leaves the order. O(1)."""
-    if not leaves(state.splice, i):
-        # Hardly ever: many loose entries. What was passed moves, what lies ahead does not.
-        _put_through(handle)
-        leaves(state.splice, i)
-
-
 @kernel
-def _put_through(handle):
+def _let_go(handle, n_doubt):
+    """The arms in doubt come into the order. O((n + 1) log K) for n of them, and what moves in the front."""
     state = open_greedy(handle)
-    put_through(state.order, state.splice)
+    order, holes = state.order, state.holes
+    outside_went(state.answer, state.matched_node)
+    if 2 * holes.number[0] > order.at[FRONT] - order.at[HEAD]:
+        close_holes(order, holes)
+    if not come(order, holes, n_doubt):
+        order_anew(handle)
+
+
+@inline_kernel
+def _number_of_returned(state, n_doubt):
+    """How many arms that were in doubt are in the base. O(n_doubt)."""
+    n = 0
+    for k in range(n_doubt):
+        n += np.int64(state.matched_node[state.doubt.arm[k]] >= 0)
+    return n
 
 
 @inline_kernel
@@ -237,15 +147,28 @@ def _revive(state):
 
 
 @inline_kernel
-def _next_alive(state, i, alive, least):
-    """The first place of the front from i on whose arm may have a right node alive or is not heavier than `least`, the
-    end of the front if there is none. O(places passed)."""
-    tag, weight, end = state.splice.tag, state.order.weight, state.order.at[FRONT]
-    if tag.shape[1] == 2:
-        return next_alive_of_two(tag, state.dead, weight, i, end, least)
-    while i < end and weight[i] > least and tag[i, 0] & alive == 0:
+def _walk(handle, state, i, n):
+    """`walk_two` for any number of right nodes."""
+    order, tag = state.order, state.holes.tag
+    end, most, looked = order.at[FRONT], state.size[MOST], 0
+    alive, before = _alive(state), np.int64(-1)
+    while n < most:
+        while i < end and tag[0, i] & alive == 0:
+            i += 1
+        if i == end:
+            break
+        if not is_loose(state, i, before):
+            arm = before = order.arm[i]
+            looked += 1
+            if not augment(handle, state, arm):
+                alive = _alive(state)
+                i += 1
+                continue
+            answer_came(state.answer, arm)
+            n += 1
+        leave(state.holes, i)
         i += 1
-    return i
+    return i, n, looked
 
 
 @inline_kernel
@@ -255,45 +178,6 @@ def _alive(state):
     for word in range(state.dead.shape[0]):
         bits |= ~state.dead[word]
     return bits
-
-
-@inline_kernel
-def _sort_doubt(state, first, last):
-    """Sort these arms in doubt, heaviest first. Expected O(last - first)."""
-    order, doubt = state.order, state.doubt
-    weight, arm = doubt.weight[first:last], doubt.arm[first:last]
-    sort_keys(weight, arm, last - first, order.spare_weight, order.spare_arm, order.bins)
-
-
-@kernel
-def _let_go(handle, end, refused, first, last, is_sorted):
-    """The first `refused` arms in doubt, and those from `first` to `last`, become outsiders. The latter are lighter
-    than all that greedy looked at, up to the place `end`. O((n + 1) log K) for n of these, and what moves in the
-    front."""
-    state = open_greedy(handle)
-    order, doubt, node, splice = state.order, state.doubt, state.matched_node, state.splice
-    for i in range(refused):
-        node[doubt.arm[i]] = OUTSIDER
-    for i in range(first, last):
-        node[doubt.arm[i]] = OUTSIDER
-    outside_went(state.answer, node)
-    cut_front(order)
-    behind = first
-    for i in range(first, last):
-        w, arm = doubt.weight[i], doubt.arm[i]
-        if not is_behind_front(order, w, arm):
-            doubt.weight[i], doubt.arm[i] = doubt.weight[behind], doubt.arm[behind]
-            doubt.weight[behind], doubt.arm[behind] = w, arm
-            behind += 1
-    if not is_sorted:
-        _sort_doubt(state, first, behind)
-    for i in range(first, behind):
-        end = place_in_front(order, end, doubt.weight[i], doubt.arm[i])
-        comes(order, splice, end, doubt.weight[i], doubt.arm[i])
-    put_through(order, splice)
-    for i in range(behind, last):
-        if not join(order, doubt.arm[i], doubt.weight[i]):
-            state.stale[0] = True
 
 
 @inline_kernel
@@ -307,27 +191,15 @@ def _forget_arms_of_free_nodes(state):
             left &= left - 1
 
 
-@kernel
-def _join(handle, arm):
-    """Let an outsider wait in the order; loops do not. O(log K)."""
-    state = open_greedy(handle)
-    if (
-        _has_edges(state, arm)
-        and not state.stale[0]
-        and not join(state.order, arm, weigh(state.recs, state.lam, arm))
-    ):
-        state.stale[0] = True
-
-
 # -- changes --------------------------------------------------------------------------------------------------------
 
 
 @inline_kernel
 def _touch(handle, state, arm):
     """The record of `arm` changed. O(1) for a base arm, O(log K) for an outsider."""
-    if state.matched_node[arm] == OUTSIDER and not state.stale[0] and _has_edges(state, arm):
+    if state.matched_node[arm] == OUTSIDER and not state.stale[0] and has_edges(state, arm):
         if loosen(state.order, arm):
-            _join(handle, arm)
+            join(handle, arm)
         else:
             state.stale[0] = True
 
@@ -360,7 +232,7 @@ def greedy_remove(handle, arms):
             insert(state.free, r)
             state.size[N_BASE] -= 1
             answer_went(state.answer, arm)
-        elif _has_edges(state, arm) and not loosen(state.order, arm):
+        elif has_edges(state, arm) and not loosen(state.order, arm):
             state.stale[0] = True
         state.matched_node[arm] = ABSENT
 
@@ -372,7 +244,7 @@ def greedy_restore(handle, arms):
     state.size[MOST] = min(state.answer.listed.shape[0], state.size[MOST] + arms.shape[0])
     for i in range(arms.shape[0]):
         state.matched_node[arms[i]] = OUTSIDER
-        _join(handle, arms[i])
+        join(handle, arms[i])
 
 
 @kernel

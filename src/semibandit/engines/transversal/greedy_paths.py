@@ -13,20 +13,13 @@ from semibandit.compiled.lanes import lowest_bit
 from semibandit.engines.transversal.bits import contains, discard, insert
 from semibandit.engines.transversal.greedy_state import open_greedy
 from semibandit.engines.transversal.state import RIGHT
-from semibandit.engines.transversal.two_words import lowest_of_two, search_two
 
 
 @inline_kernel
 def augment(handle, state, arm):
     """Match `arm`, shifting base arms along an alternating path to a free right node; False if there is none, and then
     what it reached is dead. O(degree), and O(n_right / 64) for each right node reached."""
-    free, dead, edge, near = state.free, state.dead, state.edge, state.near
-    if near.shape[1] == 2:
-        hit0, hit1 = near[arm, 0] & free[0], near[arm, 1] & free[1]
-        if hit0 | hit1 != 0:
-            match(state, arm, lowest_of_two(hit0, hit1))
-            return True
-        return (near[arm, 0] & ~dead[0]) | (near[arm, 1] & ~dead[1]) != 0 and _search_two(handle, arm)
+    free, dead, edge = state.free, state.dead, state.edge
     alive = False
     for p in range(state.indptr[arm], state.indptr[arm + 1]):
         r = np.int64(edge[p, RIGHT])
@@ -82,19 +75,6 @@ def _search(handle, arm):
     return False
 
 
-@kernel
-def _search_two(handle, arm):
-    """`_search` by two words."""
-    state = open_greedy(handle)
-    near, dead = state.near, state.dead
-    to, step = search_two(
-        state.ahead, state.free, dead, state.search, near[arm, 0] & ~dead[0], near[arm, 1] & ~dead[1]
-    )
-    if to >= 0:
-        _shift(state, arm, to, step)
-    return to >= 0
-
-
 @inline_kernel
 def _shift(state, arm, to, step):
     """Let the arms on the path to the free right node `to`, found at `step`, move one on; `arm` is matched to the
@@ -107,7 +87,6 @@ def _shift(state, arm, to, step):
         for word in range(ahead.shape[1]):
             ahead[to, word] = ahead[last, word]
         matched_arm[to] = matched_arm[last]
-        _move_hint(state.search.hint, last, to)
         state.matched_node[matched_arm[to]] = to
         to = last
         step -= 1
@@ -119,25 +98,14 @@ def _shift(state, arm, to, step):
 
 
 @inline_kernel
-def _move_hint(hint, r, to):
-    """What leads on from r leads on from `to`. O(1), without branches."""
-    bit = (hint[r >> 6] >> (r & 63)) & 1
-    hint[to >> 6] = (hint[to >> 6] & ~(np.int64(1) << (to & 63))) | (bit << (to & 63))
-
-
-@inline_kernel
 def match(state, arm, r):
     """Match `arm` to right node r, whoever was matched there. O(degree + n_right / 64)."""
-    ahead, near = state.ahead, state.near
-    if near.shape[1] == 2:
-        ahead[r, 0], ahead[r, 1] = near[arm, 0], near[arm, 1]
-        insert(state.search.hint, r)
-    else:
-        for word in range(ahead.shape[1]):
-            ahead[r, word] = 0
-        for p in range(state.indptr[arm], state.indptr[arm + 1]):
-            q = np.int64(state.edge[p, RIGHT])
-            ahead[r, q >> 6] |= np.int64(1) << (q & 63)
+    ahead = state.ahead
+    for word in range(ahead.shape[1]):
+        ahead[r, word] = 0
+    for p in range(state.indptr[arm], state.indptr[arm + 1]):
+        q = np.int64(state.edge[p, RIGHT])
+        ahead[r, q >> 6] |= np.int64(1) << (q & 63)
     state.matched_arm[r] = arm
     state.matched_node[arm] = r
     discard(state.free, r)

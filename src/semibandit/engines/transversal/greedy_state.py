@@ -9,15 +9,15 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
 from semibandit.engines.answer import Answer, new_answer
+from semibandit.engines.order.holes import Holes, new_holes
 from semibandit.engines.order.lazy import LazyOrder, new_lazy_order
-from semibandit.engines.order.splice import Splice, new_splice
 from semibandit.engines.transversal.bits import all_of, empty_sets
 from semibandit.engines.transversal.state import OUTSIDER, RIGHT, Challengers
 from semibandit.matroids import Transversal
 
 
 class Doubt(NamedTuple):
-    """Base arms in doubt, heaviest first. Scratch of a round."""
+    """Weights of base arms by right node, and those arms that are in doubt, in any order. Scratch of a round."""
 
     weight: Floats1
     arm: Ints1
@@ -25,13 +25,12 @@ class Doubt(NamedTuple):
 
 class Steps(NamedTuple):
     """Scratch of searches: right nodes `reached`, those of them that are `waiting`; the right node of each step and the
-    set of `new` ones reached from there. With two words, `hint` says where to look first."""
+    set of `new` ones reached from there."""
 
     reached: Ints1
     waiting: Ints1
     node: Ints1
     new: Ints2
-    hint: Ints1
 
 
 class KeptGreedy(NamedTuple):
@@ -52,7 +51,7 @@ class KeptGreedy(NamedTuple):
     edge: Shorts2
     near: Ints2
     order: LazyOrder
-    splice: Splice
+    holes: Holes
     matched_node: Shorts1
     matched_arm: Ints1
     ahead: Ints2
@@ -84,7 +83,7 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
         edge=challengers.edge,
         near=near,
         order=order,
-        splice=new_splice(order, near),
+        holes=new_holes(order, near),
         matched_node=np.full(n_arms, OUTSIDER, dtype=np.int32),
         matched_arm=np.full(n_right, -1, dtype=np.int64),
         ahead=empty_sets(n_right, n_bits),
@@ -95,7 +94,6 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
             waiting=empty_sets(1, n_bits)[0],
             node=np.zeros(n_right, dtype=np.int64),
             new=empty_sets(n_right, n_bits),
-            hint=empty_sets(1, n_bits)[0],
         ),
         doubt=Doubt(np.zeros(n_right), np.zeros(n_right, dtype=np.int64)),
         answer=new_answer(matroid.rank),

@@ -1,7 +1,8 @@
-"""Searches of `greedy` where there are at most 128 right nodes: every set is two words, which stay in registers.
+"""Greedy where there are at most 128 right nodes: every set is two words, which stay in registers.
 
-The same as the searches for any number of right nodes next door, three times as fast: no loops over words, and the
-edges of an arm are two words as well (`near`), so that most outsiders are passed over after one look.
+The same as the walk and the searches for any number of right nodes next door, several times as fast: no loops over
+words, the edges of an arm are its tags in the order, and outsiders are passed over eight at a time. Which way a branch
+goes can hardly be foreseen here, and a wrong one costs as much as a step of a search: so there are few.
 """
 
 from __future__ import annotations
@@ -9,83 +10,141 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.lanes import lowest_bit, places_that_meet, two_words
+from semibandit.engines.answer import answer_came
+from semibandit.engines.order.holes import leave
+from semibandit.engines.order.lazy import FRONT
+from semibandit.engines.transversal.greedy_state import MOST
+from semibandit.engines.transversal.outsiders import is_loose
 
 # So many places are passed over at a time.
 _PLACES = 8
 
 
 @inline_kernel
-def next_alive_of_two(tag, dead, weight, i, end, least):
-    """The first place from i on with a right node in its tags that is not dead, or that is not heavier than `least`;
-    `end` if there is none. O(places passed)."""
-    alive0, alive1 = ~dead[0], ~dead[1]
-    if i < end and (tag[i, 0] & alive0) | (tag[i, 1] & alive1) != 0:
-        return i
-    while i + _PLACES <= end and weight[i + _PLACES - 1] > least:
-        near0, near1 = np.int64(0), np.int64(0)
-        for j in range(i, i + _PLACES):
-            near0 |= tag[j, 0]
-            near1 |= tag[j, 1]
-        if (near0 & alive0) | (near1 & alive1) != 0:
-            break
+def _lowest_of_two(word0, word1):
+    """The smallest number in a set that is not empty. Without branches."""
+    second = word0 == 0
+    return lowest_bit(word1 if second else word0) + (64 if second else 0)
+
+
+@inline_kernel
+def _one_of_two(r):
+    """The set of r alone."""
+    bit = np.int64(1) << (r & 63)
+    return (bit, np.int64(0)) if r < 64 else (np.int64(0), bit)
+
+
+@inline_kernel
+def near_free(ahead, free0, free1):
+    """The right nodes next to whose arm one is free. O(n_right)."""
+    low = high = np.int64(0)
+    for r in range(min(64, ahead.shape[0])):
+        low |= np.int64((ahead[r, 0] & free0) | (ahead[r, 1] & free1) != 0) << r
+    for r in range(64, ahead.shape[0]):
+        high |= np.int64((ahead[r, 0] & free0) | (ahead[r, 1] & free1) != 0) << (r - 64)
+    return low, high
+
+
+@inline_kernel
+def next_alive(tag, i, end, alive0, alive1):
+    """The first place from i on with one of these right nodes in its tags; `end` if there is none. O(places passed)."""
+    while i < end:
+        meet = places_that_meet(tag, i, alive0, alive1)
+        if meet != 0:
+            return min(i + lowest_bit(meet), end)
         i += _PLACES
-    while i < end and weight[i] > least and (tag[i, 0] & alive0) | (tag[i, 1] & alive1) == 0:
-        i += 1
-    return i
+    return end
 
 
 @inline_kernel
-def lowest_of_two(word0, word1):
-    """The smallest number in a set that is not empty."""
-    return lowest_bit(word0) if word0 != 0 else 64 + lowest_bit(word1)
+def walk_two(state, i, n):
+    """Greedy from place i of the front on, with n arms in the base: (where it stands, arms in the base, arms looked at)
+    when the base is full or the front ends. Changes everything. O(places passed), and O(right nodes reached) for each
+    arm looked at.
 
-
-@inline_kernel
-def note_near_free(ahead, free, hint):
-    """Make `hint` the right nodes next to whose arm one is free. O(n_right)."""
-    free0, free1 = free[0], free[1]
-    for word in range(2):
-        bits = np.int64(0)
-        for r in range(word << 6, min((word + 1) << 6, ahead.shape[0])):
-            bits |= np.int64((ahead[r, 0] & free0) | (ahead[r, 1] & free1) != 0) << (r & 63)
-        hint[word] = bits
-
-
-@inline_kernel
-def search_two(ahead, free, dead, steps, seed0, seed1):
-    """Walk from right nodes that are not dead until a free one is next: (it, the number of the step that found it). If
-    there is none, (-1, -1), and what was reached is dead. Changes `dead` and `steps`. O(right nodes reached).
-
-    Right nodes in the `hint` come first. It holds all next to whose arm one is free, and some that were so.
+    A search picks right nodes in the `hint` first. It holds all next to whose arm one is free, and some that were so.
     """
-    free0, free1 = free[0], free[1]
-    hint0, hint1 = steps.hint[0], steps.hint[1]
-    reached0, reached1 = dead[0] | seed0, dead[1] | seed1
-    n = 0
-    while seed0 | seed1 != 0:
-        # Without branches: which word it is can hardly be foreseen.
-        pick0, pick1 = seed0 & hint0, seed1 & hint1
-        none = pick0 | pick1 == 0
-        pick0, pick1 = (seed0 if none else pick0), (seed1 if none else pick1)
-        second = pick0 == 0
-        pick = pick1 if second else pick0
-        r = lowest_bit(pick) + (64 if second else 0)
-        bit = pick & -pick
-        bit0, bit1 = (0 if second else bit), (bit if second else 0)
-        new0, new1 = ahead[r, 0] & ~reached0, ahead[r, 1] & ~reached1
-        steps.node[n], steps.new[n, 0], steps.new[n, 1] = r, new0, new1
-        hit0, hit1 = new0 & free0, new1 & free1
-        if hit0 | hit1 != 0:
-            steps.hint[0], steps.hint[1] = hint0, hint1
-            return lowest_of_two(hit0, hit1), n
-        hint0 &= ~bit0
-        hint1 &= ~bit1
-        reached0 |= new0
-        reached1 |= new1
-        seed0 = (seed0 ^ bit0) | new0
-        seed1 = (seed1 ^ bit1) | new1
+    order, tag = state.order, state.holes.tag
+    ahead, node, matched_arm = state.ahead, state.matched_node, state.matched_arm
+    step_node, step_new = state.search.node, state.search.new
+    end, most = order.at[FRONT], state.size[MOST]
+    free0, free1 = state.free[0], state.free[1]
+    dead0, dead1 = state.dead[0], state.dead[1]
+    hint0, hint1 = near_free(ahead, free0, free1)
+    looked, before = 0, np.int64(-1)
+    while n < most:
+        i = next_alive(tag, i, end, ~dead0, ~dead1)
+        if i == end:
+            break
+        arm = order.arm[i]
+        if is_loose(state, i, before):
+            leave(state.holes, i)
+            i += 1
+            continue
+        before = arm
+        looked += 1
+        near0, near1 = tag[0, i], tag[1, i]
+        seed0, seed1 = near0 & ~dead0, near1 & ~dead1
+        reached0, reached1 = dead0 | seed0, dead1 | seed1
+        hit0, hit1 = seed0 & free0, seed1 & free1
+        step = 0
+        while (hit0 | hit1 == 0) & (seed0 | seed1 != 0):
+            pick0, pick1 = seed0 & hint0, seed1 & hint1
+            none = pick0 | pick1 == 0
+            pick0, pick1 = (seed0 if none else pick0), (seed1 if none else pick1)
+            r = _lowest_of_two(pick0, pick1)
+            bit0, bit1 = _one_of_two(r)
+            new0, new1 = two_words(ahead, r)
+            new0 &= ~reached0
+            new1 &= ~reached1
+            step_node[step], step_new[step, 0], step_new[step, 1] = r, new0, new1
+            step += 1
+            hit0, hit1 = new0 & free0, new1 & free1
+            hint0 &= ~bit0
+            hint1 &= ~bit1
+            reached0 |= new0
+            reached1 |= new1
+            seed0 = (seed0 ^ bit0) | new0
+            seed1 = (seed1 ^ bit1) | new1
+        i += 1
+        if hit0 | hit1 == 0:
+            dead0, dead1 = reached0, reached1
+            continue
+        to = _lowest_of_two(hit0, hit1)
+        bit0, bit1 = _one_of_two(to)
+        free0 &= ~bit0
+        free1 &= ~bit1
+        if step > 0:
+            last = step_node[step - 1]
+            last0, last1 = _one_of_two(last)
+            # It was taken out of the hint, but one next to it may still be free.
+            hint0 |= last0
+            hint1 |= last1
+        while step > 0:
+            # The arms on the path move one on; what leads on from `last` leads on from `to`.
+            step -= 1
+            last = step_node[step]
+            last0, last1 = _one_of_two(last)
+            bit0, bit1 = _one_of_two(to)
+            leads = (hint0 & last0) | (hint1 & last1) != 0
+            hint0 = (hint0 & ~bit0) | (bit0 if leads else 0)
+            hint1 = (hint1 & ~bit1) | (bit1 if leads else 0)
+            ahead[to, 0], ahead[to, 1] = ahead[last, 0], ahead[last, 1]
+            matched_arm[to] = matched_arm[last]
+            node[matched_arm[to]] = to
+            to = last
+            while step > 0 and (step_new[step - 1, 0] & last0) | (step_new[step - 1, 1] & last1) == 0:
+                step -= 1
+        bit0, bit1 = _one_of_two(to)
+        hint0 |= bit0
+        hint1 |= bit1
+        ahead[to, 0], ahead[to, 1] = near0, near1
+        matched_arm[to] = arm
+        node[arm] = to
+        leave(state.holes, i - 1)
+        answer_came(state.answer, arm)
         n += 1
-    dead[0], dead[1] = reached0, reached1
-    steps.hint[0], steps.hint[1] = hint0, hint1
-    return np.int64(-1), -1
+    state.free[0], state.free[1] = free0, free1
+    state.dead[0], state.dead[1] = dead0, dead1
+    return i, n, looked
