@@ -82,6 +82,7 @@ def test_large_instances_are_measured() -> None:
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_real_data_is_measured() -> None:
     pytest.importorskip("bokeh_sampledata")
     some = [entry for entry in REAL if entry.title in ("flights partition", "movies laminar")]

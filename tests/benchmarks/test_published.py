@@ -91,6 +91,7 @@ def test_jins_figure(vertices, capsys):
     assert found["CUCB"].mean() > found["CTS"].mean() > found["CTS3"].mean()
 
 
+@pytest.mark.slow
 def test_tails_of_one_seed_are_heavier_in_a_short_run():
     found = tails("5 of 10, gap 1/8", repeats=60)
     spread = {

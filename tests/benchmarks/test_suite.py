@@ -36,6 +36,7 @@ ROW_KEYS = {
 }
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("phase", ["explore", "middle", "late"])
 def test_a_measured_case_is_complete(phase: str) -> None:
     case = _tiny(matroid="uniform", arms=60, rank=6, phase=phase, late_rounds=100)

@@ -70,6 +70,7 @@ def test_the_second_run_compiles_nothing_and_the_first_says_so_once(tmp_path, pl
     assert str(tmp_path) in second.stdout
 
 
+@pytest.mark.slow
 def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
     code = "from semibandit.compiled import jit; print(jit.cache_directory())"
     plain = run(code, SEMIBANDIT_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="0").stdout
@@ -115,6 +116,7 @@ def test_kernels_outside_the_package_are_kept_and_edits_in_what_they_import_are_
     assert run(OUTSIDE, **environment).stdout.split()[0] == "9.0"
 
 
+@pytest.mark.slow
 def test_kernels_that_were_typed_in_are_compiled_anew(tmp_path):
     code = (
         "from semibandit.compiled import jit\n"

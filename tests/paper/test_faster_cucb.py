@@ -30,6 +30,7 @@ def ways(matroid, method):
     return [*names, "buckets"] if method == "lazy" and matroid.name in BUCKETED else names
 
 
+@pytest.mark.thin
 @pytest.mark.bounds
 @pytest.mark.parametrize("kind", [*CLASSES, "modular"])
 def test_contract(kind):

@@ -129,6 +129,7 @@ def run_instances(kind, seed, trials, most):
         run_instance(rng, world, epsilon, most, rounds=2, check=trial % 50 == 0)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_method_is_within_epsilon_of_the_exhaustive_optimum(kind):
     """Theorem dynamic: two rounds of four queries and updates an instance; a matroid serves five instances."""

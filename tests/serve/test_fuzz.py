@@ -184,6 +184,7 @@ def check_operation(bench, method, path, n):
         run(wrong)  # any text is a name: without a body or a query there is nothing to get wrong
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(("method", "path"), operations())
 def test_requests_from_the_openapi(bench, method, path):
     check_operation(bench, method, path, 4)
