@@ -11,7 +11,7 @@ from semibandit.arms import FloatArray, IntArray, flat
 from semibandit.bench.start import Start
 from semibandit.compiled.handle import Floats1, Floats2, by_handle, make_handle
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.lanes import prefetch
+from semibandit.compiled.memory import prefetch
 from semibandit.engines.kernels import add_rewards
 from semibandit.simulation.loop import _AHEAD, _MANY, draw_ahead
 

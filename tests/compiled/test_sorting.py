@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.lanes import first_max, ordered_bits, places_that_meet, two_words
+from semibandit.compiled.lanes import first_max
 from semibandit.compiled.sorting import (
     heap_offer,
     merge_sort,
@@ -18,6 +18,7 @@ from semibandit.compiled.sorting import (
     sort_ids_in_place,
     sort_keys,
 )
+from semibandit.compiled.words import ordered_bits, places_that_meet, two_words
 
 
 def spread(rng: np.random.Generator, n: int) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from semibandit.compiled.handle import by_handle, make_handle
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.words import lowest_bit
 from semibandit.engines import resolve_engine
 from semibandit.engines.switch import CHANGES, IN_USE
 from semibandit.engines.transversal.bits import all_of, contains, discard, empty_sets, insert

@@ -16,7 +16,8 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Floats1, Floats2, Ints1, Ints2, Whole, by_handle
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.lanes import LANES, first_max, prefetch, prefetch_to_write
+from semibandit.compiled.lanes import LANES, first_max
+from semibandit.compiled.memory import prefetch, prefetch_to_write
 from semibandit.compiled.sorting import sort_ids_in_place
 from semibandit.engines.clock import CURRENT, tick
 from semibandit.matroids import Matroid, Partition

@@ -20,7 +20,7 @@ import numpy as np
 from semibandit.arms import ALPHA, COUNT, TOTAL, FloatArray
 from semibandit.compiled.handle import Flags1, Floats1, Ints1, Ints2, Shorts1, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import shift_entries
+from semibandit.compiled.memory import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_ids_in_place
 from semibandit.engines.kinetic.tournament import shorten
 

@@ -6,7 +6,7 @@ It is handed the addresses of the policy's kernels, so one loop serves all of th
 from __future__ import annotations
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import cycles, prefetch
+from semibandit.compiled.memory import cycles, prefetch
 from semibandit.environments.draw import draw_many
 from semibandit.policies.rounds import ASK, select_at, update_at
 

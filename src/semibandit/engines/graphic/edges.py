@@ -20,7 +20,8 @@ from semibandit.arms import ALPHA, BETA, IntArray
 from semibandit.compiled.handle import Bytes1, Floats1, Shorts1, Shorts2
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.lanes import LANE_BITS, LANES, first_max
-from semibandit.compiled.lanes import prefetch_to_write as prefetch
+from semibandit.compiled.memory import aligned
+from semibandit.compiled.memory import prefetch_to_write as prefetch
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -62,16 +63,6 @@ class Edges(NamedTuple):
 
 def _padded(n: Any) -> Any:
     return (n + LANES - 1) // LANES * LANES
-
-
-def aligned(n: int, kind: Any, value: float) -> Any:
-    """n times `value`, starting on a cache line, so that 16 entries lie on as few lines as they can."""
-    size = np.dtype(kind).itemsize
-    raw = np.empty(n * size + 64, dtype=np.uint8)
-    start = -raw.ctypes.data % 64
-    array = raw[start : start + n * size].view(kind)
-    array[:] = value
-    return array
 
 
 def new_edges(tail: IntArray, head: IntArray, n_vertices: int) -> Edges:

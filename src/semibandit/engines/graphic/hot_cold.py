@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch_to_write
+from semibandit.compiled.memory import prefetch_to_write
 from semibandit.engines.graphic.answer import change_answer
 from semibandit.engines.graphic.edges import (
     COLD,

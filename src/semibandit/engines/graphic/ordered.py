@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch_to_write
+from semibandit.compiled.memory import prefetch_to_write
 from semibandit.engines.graphic.edges import ABSENT, COLD, HEAD, IN_BASE, STATUS, TAIL, weight_of
 from semibandit.engines.graphic.state import (
     DIRTY,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch_to_write as prefetch
+from semibandit.compiled.memory import prefetch_to_write as prefetch
 from semibandit.engines.graphic.edges import (
     ABSENT,
     COLD,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import ordered_bits
+from semibandit.compiled.words import ordered_bits
 from semibandit.engines.graphic.edges import ABSENT, HEAD, STATUS, TAIL, weight_of
 from semibandit.engines.graphic.state import DIRTY, HOT_ARM, HOT_IN_BASE, open_forest
 

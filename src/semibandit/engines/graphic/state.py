@@ -9,8 +9,9 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, Whole, opener
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.memory import aligned
 from semibandit.engines.graphic.answer import Answer, Scratch, new_answer, new_scratch
-from semibandit.engines.graphic.edges import Edges, Int32Array, aligned, new_edges
+from semibandit.engines.graphic.edges import Edges, Int32Array, new_edges
 from semibandit.engines.order.lazy import LazyOrder, new_lazy_order
 from semibandit.engines.switch import new_switch
 

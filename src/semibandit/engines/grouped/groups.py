@@ -6,8 +6,8 @@ import numpy as np
 
 from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import ordered_bits
 from semibandit.compiled.random import mix64
+from semibandit.compiled.words import ordered_bits
 from semibandit.engines.grouped.state import CLASS, FIRST, G_ALPHA, G_BETA, K_ALPHA, K_BETA, LIVE, ROOT
 from semibandit.engines.grouped.treap import comes_before, first, insert, remove
 

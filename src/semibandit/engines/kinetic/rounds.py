@@ -9,7 +9,8 @@ import numpy as np
 
 from semibandit.arms import ALPHA, BETA
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import ABSENT, LANES, prefetch
+from semibandit.compiled.lanes import ABSENT, LANES
+from semibandit.compiled.memory import prefetch
 from semibandit.compiled.sorting import sort_keys
 from semibandit.engines.answer import (
     N_CAME,

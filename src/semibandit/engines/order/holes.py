@@ -14,7 +14,7 @@ import numpy as np
 
 from semibandit.compiled.handle import Ints1, Ints2
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.lanes import shift_entries
+from semibandit.compiled.memory import shift_entries
 from semibandit.compiled.sorting import sort_keys
 from semibandit.engines.order.lazy import (
     END,

@@ -18,7 +18,7 @@ import numpy as np
 
 from semibandit.compiled.handle import Bytes1, Floats1, Ints1
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.lanes import shift_entries
+from semibandit.compiled.memory import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_keys
 
 # Entries of `at`: where the entries begin, where the front ends, where the entries end, how many segments there are,

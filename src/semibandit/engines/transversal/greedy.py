@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.words import lowest_bit
 from semibandit.engines.answer import (
     N_CAME,
     N_LISTED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.words import lowest_bit
 from semibandit.engines.transversal.bits import contains, discard, insert
 from semibandit.engines.transversal.greedy_state import open_greedy
 from semibandit.engines.transversal.state import RIGHT

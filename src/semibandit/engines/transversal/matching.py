@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import lowest_bit
+from semibandit.compiled.words import lowest_bit
 from semibandit.engines.transversal.best_outsiders import best_outsider, set_outsider_weight
 from semibandit.engines.transversal.bits import clear, contains, discard, insert
 from semibandit.engines.transversal.state import (

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import lowest_bit
 from semibandit.compiled.sorting import merge_sort
+from semibandit.compiled.words import lowest_bit
 from semibandit.engines.transversal.best_outsiders import best_outsider
 from semibandit.engines.transversal.bits import clear, contains, discard, insert
 from semibandit.engines.transversal.matching import augment, enter_base, leave_base, unmatch

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.lanes import lowest_bit, places_that_meet, two_words
+from semibandit.compiled.words import lowest_bit, places_that_meet, two_words
 from semibandit.engines.answer import answer_came
 from semibandit.engines.order.holes import leave
 from semibandit.engines.order.lazy import FRONT

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch
+from semibandit.compiled.memory import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,

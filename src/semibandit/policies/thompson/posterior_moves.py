@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch, prefetch_to_write
+from semibandit.compiled.memory import prefetch, prefetch_to_write
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_groups import classify, join_at, leave, link_first, soil, unlink
 from semibandit.policies.thompson.posterior_layout import (

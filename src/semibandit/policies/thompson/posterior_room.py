@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from semibandit.arms import IntArray
-from semibandit.engines.graphic.edges import aligned
+from semibandit.compiled.memory import aligned
 from semibandit.errors import FileError
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.posterior_groups import fill, list_groups, reopen, sum_rates

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from semibandit.arms import ALPHA, BETA, COUNT
 from semibandit.compiled.handle import Floats2, Ints2, Number, Whole, Words1
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch_to_write
+from semibandit.compiled.memory import prefetch_to_write
 from semibandit.compiled.random import next_beta, next_normal, next_uniform
 from semibandit.engines.kernels import add_reward, engine_touch_all
 from semibandit.policies.rounds import implement_rounds

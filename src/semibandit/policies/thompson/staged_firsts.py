@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch
+from semibandit.compiled.memory import prefetch
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 from semibandit.policies.thompson.posterior_groups import ask_for
 from semibandit.policies.thompson.posterior_layout import (

@@ -14,7 +14,7 @@ import numpy as np
 from semibandit.arms import IntArray
 from semibandit.compiled.handle import Ints1, Ints2, Whole
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.compiled.lanes import prefetch
+from semibandit.compiled.memory import prefetch
 from semibandit.engines.resolve.greedy import DEAD, augment
 from semibandit.matroids import Graphic, Laminar, Matroid, Partition, Transversal, Uniform
 
