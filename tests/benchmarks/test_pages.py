@@ -157,6 +157,7 @@ def test_results_survive_the_disk_and_others_are_refused(tmp_path: Path) -> None
             load(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_report_writes_pages_and_pictures_and_refuses_parts(
     tmp_path: Path, committed: dict[str, Any]
 ) -> None:

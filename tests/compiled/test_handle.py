@@ -111,3 +111,52 @@ def test_a_state_without_elements_is_fine():
         none: Floats1
 
     assert make_handle(Empty(np.zeros(0)))[1] == 0
+
+
+@kernel
+def _slice_sum(inside, row):
+    return inside.cube[1, row, :].sum() + inside.cube[:, 0, 0].sum() + inside.cube.size
+
+
+@kernel
+def look_inside(state, row):
+    return _slice_sum(state.inside, row)
+
+
+def test_inner_states_are_handed_on_and_their_arrays_can_be_cut():
+    state = example()
+    cube = state.inside.cube
+    want = cube[1, 2, :].sum() + cube[:, 0, 0].sum() + cube.size
+    assert by_handle(look_inside, Outside)(make_handle(state), 2) == want
+    assert by_handle(_slice_sum, Inside)(make_handle(state.inside), 2) == want
+    # the same kernel takes the tuple itself
+    assert look_inside(state, 2) == want
+
+
+@kernel
+def ask_for_nothing(state):
+    return state.nobody
+
+
+def test_a_field_that_is_not_there_is_named():
+    with pytest.raises(Exception, match="nobody"):
+        by_handle(ask_for_nothing, Outside)(make_handle(example()))
+
+
+@kernel
+def raise_count(state, n):
+    for _ in range(n):
+        state.table[0, 0] += state.table[2, 1]
+    return state.table[0, 0]
+
+
+def test_what_is_written_is_read_again_and_where_arrays_are_may_change_between_calls():
+    raise_by_handle = by_handle(raise_count, Outside)
+    state = example()
+    handle = make_handle(state)
+    assert raise_by_handle(handle, 3) == 15
+    # The handle's own words are taken for fixed only while a kernel runs.
+    other = state._replace(table=np.array([[100, 0], [0, 0], [0, 1]]))
+    handle[:] = make_handle(other)
+    assert raise_by_handle(handle, 3) == 103
+    assert state.table[0, 0] == 15

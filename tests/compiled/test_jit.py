@@ -97,6 +97,7 @@ print(twice(np.array([1.0, 2.0])), jit.compiled_now())
 """
 
 
+@pytest.mark.slow
 def test_kernels_outside_the_package_are_kept_and_edits_in_what_they_import_are_noticed(tmp_path):
     (tmp_path / "helpers").mkdir()
     (tmp_path / "helpers" / "__init__.py").write_text("")

@@ -227,6 +227,7 @@ def test_locating_without_enumeration_gives_the_same_floats() -> None:
         assert h.breakpoints_between(0.0, math.inf).tolist() == b.tolist()
 
 
+@pytest.mark.slow
 def test_locating_works_where_cells_cannot_be_enumerated() -> None:
     r = Rounding(((0.1, 1.0), (1e-3, 1.0)), epsilon=1 / math.log(1e6) ** 2)
     h = HittingSet(r)

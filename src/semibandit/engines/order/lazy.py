@@ -61,9 +61,11 @@ class LazyOrder(NamedTuple):
     bins: Ints1
 
 
-def new_lazy_order(n_arms: int, margin: int) -> LazyOrder:
-    """An order of nobody; `margin` is the most that will ever join at once. O(K)."""
-    room, scratch = 2 * n_arms + PIECE + margin, max(PIECE, margin)
+def new_lazy_order(n_arms: int, most: int, ahead: int = 0) -> LazyOrder:
+    """An order of nobody; `most` is the most that will ever join at once, `ahead` how many free places there are before
+    the head besides. O(K)."""
+    margin = most + ahead
+    room, scratch = 2 * n_arms + PIECE + margin, max(PIECE, most)
     return LazyOrder(
         weight=np.zeros(room),
         arm=np.zeros(room, dtype=np.int64),
@@ -72,8 +74,8 @@ def new_lazy_order(n_arms: int, margin: int) -> LazyOrder:
         key_weight=np.zeros(_MOST_SEGMENTS),
         key_arm=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
         loose=np.zeros(n_arms, dtype=np.uint8),
-        new_weight=np.zeros(margin),
-        new_arm=np.zeros(margin, dtype=np.int64),
+        new_weight=np.zeros(most),
+        new_arm=np.zeros(most, dtype=np.int64),
         spare_weight=np.zeros(scratch),
         spare_arm=np.zeros(scratch, dtype=np.int64),
         bins=np.zeros(scratch + 257, dtype=np.int64),

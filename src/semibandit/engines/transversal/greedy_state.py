@@ -15,6 +15,9 @@ from semibandit.engines.transversal.bits import all_of, empty_sets
 from semibandit.engines.transversal.state import OUTSIDER, RIGHT, Challengers
 from semibandit.matroids import Transversal
 
+# So many times the number of right nodes are the places before the head of the order.
+_AHEAD = 63
+
 
 class Doubt(NamedTuple):
     """Weights of base arms by right node, and those arms that are in doubt, in any order. Scratch of a round."""
@@ -76,7 +79,9 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
     n_arms, n_right = matroid.n_arms, matroid.n_right
     n_bits = max(n_right, 65)  # two words at least
     near = _near(challengers, n_right)
-    order = new_lazy_order(n_arms, n_right)
+    # What leaves deep in the front gives no place back at its head: with few places there, the front would be closed up
+    # every other round.
+    order = new_lazy_order(n_arms, n_right, min(_AHEAD * n_right, n_arms))
     return KeptGreedy(
         recs=recs,
         indptr=challengers.indptr,
