@@ -44,12 +44,10 @@ kernels: native $(STAMP)  ## compile the kernels ahead of time again, if their s
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
 	@$(BIN)/semibandit demo
 
-# Bounds are checked beside the rest, by one process. Meanwhile another one reads all test files once, so that those that
-# test find them compiled.
+# Bounds are checked beside the rest, by one process.
 test:  ## lint and the test suite (some 11 minutes on 2 slow cores in a fresh clone, 4 of them install, kernels and lint)
 	@$(MAKE) --no-print-directory -j 2 kernels lint postgres
 	@$(MAKE) --no-print-directory test-jit >$(VENV)/bounds.log 2>&1 & bounds=$$!; \
-	  $(PYTEST) -n 0 --collect-only -q >/dev/null 2>&1; \
 	  $(MAKE) --no-print-directory test-fast; fast=$$?; \
 	  wait $$bounds; bounds=$$?; cat $(VENV)/bounds.log; exit $$((fast + bounds))
 
