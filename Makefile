@@ -17,11 +17,14 @@ PYTHONS := 3.11 3.12 3.13
 # What `make test` checks the bounds of; `make test-bounds` does so for everything.
 CHECKED := tests/compiled tests/matroids tests/engines/test_answer.py tests/policies/test_cucb.py
 
+# What tests load besides the package: read once while kernels are compiled, and not by every process that tests.
+LOADED := hypothesis, matplotlib.pyplot, networkx, numba, pandas, polars, psycopg, pytest, ray, scipy.integrate, scipy.stats, sphinx.application, starlette.applications, uvicorn, xdist
+
 # Processes test side by side: threads of linear algebra in each of them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -p no:schemathesis -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
+.PHONY: help native read demo test test-fast test-jit test-slow test-bounds test-pythons test-oldest postgres coverage bench bench-quick kernels docs lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -39,6 +42,11 @@ $(STAMP): $(TOOLS) hatch_build.py
 native: $(TOOLS)
 	@PYTHONPATH=src $(BIN)/python -m semibandit.compiled.ahead --if-needed
 
+# Only to be early: what is missing here is read by whoever needs it.
+read: $(STAMP)
+	@-$(BIN)/python -c 'import $(LOADED)' 2>/dev/null
+	@-$(BIN)/python -m compileall -q src tests benchmarks
+
 kernels: native $(STAMP)  ## compile the kernels ahead of time again, if their sources changed
 
 demo: kernels  ## CUCB on a large instance of every matroid class: a table and demo.png
@@ -46,7 +54,7 @@ demo: kernels  ## CUCB on a large instance of every matroid class: a table and d
 
 # Bounds are checked beside the rest, by one process.
 test:  ## lint and the test suite (some 11 minutes on 2 slow cores in a fresh clone, 4 of them install, kernels and lint)
-	@$(MAKE) --no-print-directory -j 2 kernels lint postgres
+	@$(MAKE) --no-print-directory -j 2 kernels read lint postgres
 	@$(MAKE) --no-print-directory test-jit >$(VENV)/bounds.log 2>&1 & bounds=$$!; \
 	  $(MAKE) --no-print-directory test-fast; fast=$$?; \
 	  wait $$bounds; bounds=$$?; cat $(VENV)/bounds.log; exit $$((fast + bounds))
@@ -59,14 +67,16 @@ postgres:  ## install the PostgreSQL server that tests start, if it is missing (
 	  echo "PostgreSQL is missing (apt-get install postgresql): the tests that need it will be skipped"
 
 # Some tests wait for servers and clocks, so three processes keep two cores busy. Kernels that are not compiled ahead
-# are few here: most of their time is the compiler's.
+# are few here: most of their time is the compiler's. Asserts are as Python has them, which spares each process the
+# rewriting of all test files; what fails is run once more and says what was compared.
 test-fast: kernels postgres
-	@NUMBA_OPT=1 $(PYTEST) -n 3 --dist loadfile -m 'not slow'
+	@NUMBA_OPT=1 $(PYTEST) -n 3 --dist loadfile -m 'not slow' --assert=plain || \
+	  { echo "what failed, once more:"; NUMBA_OPT=1 $(PYTEST) -n 0 --lf --lfnf none -m 'not slow'; exit 1; }
 
 # A subset by the compiler and with bounds checks: what all engines share, and decisions of those that compile fastest.
 # One process, as two would compile the same kernels.
 test-jit: kernels
-	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(PYTEST) -n 0 -m 'bounds and not slow' \
+	@NUMBA_BOUNDSCHECK=1 NUMBA_OPT=0 $(PYTEST) -n 0 -p no:cacheprovider -m 'bounds and not slow' \
 	  -k 'not graphic and not transversal and not laminar and not contract' $(CHECKED)
 
 test-slow: kernels postgres  ## long runs and statistics
