@@ -17,6 +17,7 @@ from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
     BLOCK,
     CLASS,
+    EIGHT,
     FIRST_CHUNK,
     G_LOSSES,
     G_WINS,
@@ -31,6 +32,7 @@ from semibandit.policies.thompson.posterior_layout import (
     PLACE,
     PREV,
     SHORT,
+    SIGMA,
     SIZE,
     SPARE,
     START,
@@ -106,9 +108,40 @@ def soil(g, k):
     g.long[k >> LONG] = -1.0
 
 
+@inline_kernel
+def sum_of_eight(array, at):
+    """array[at] + .. + array[at + 7], by additions that hardly wait for each other. O(1)."""
+    low = (array[at] + array[at + 1]) + (array[at + 2] + array[at + 3])
+    return low + ((array[at + 4] + array[at + 5]) + (array[at + 6] + array[at + 7]))
+
+
+@inline_kernel
+def _rate_changed(g, k):
+    """Sum the rates of the eight groups about k anew: no rounding errors pile up. O(1)."""
+    g.eight[k >> EIGHT] = sum_of_eight(g.rate, k >> EIGHT << EIGHT)
+    soil(g, k)
+
+
+@inline_kernel
+def stride_changed(g, k):
+    """Find the widest stride of the eight groups about k anew. O(1)."""
+    first = k >> EIGHT << EIGHT
+    widest = 0.0
+    for i in range(first, first + (1 << EIGHT)):
+        widest = max(widest, abs(g.stride[i]))
+    g.widest[k >> EIGHT] = widest
+
+
+@inline_kernel
+def change_rate(g, k, rate):
+    """Let group k have this rate. O(1)."""
+    g.rate[k] = rate
+    _rate_changed(g, k)
+
+
 @kernel
 def sum_rates(g):
-    """Sum the blocks anew whose rates changed: no rounding errors pile up. O(2^6) each, one look for 2^12 groups."""
+    """Sum the blocks anew whose rates changed. O(2^3) each, one look for 2^12 groups."""
     for block in range(g.long.shape[0]):
         if g.long[block] >= 0.0:
             continue
@@ -116,15 +149,7 @@ def sum_rates(g):
         first = block << (LONG - SHORT)
         for i in range(first, min(first + (1 << (LONG - SHORT)), g.short.shape[0])):
             if g.short[i] < 0.0:
-                # Four sums, which do not wait for each other.
-                one, two, three, four = 0.0, 0.0, 0.0, 0.0
-                rate = g.rate[i << SHORT : (i + 1) << SHORT]
-                for k in range(0, 1 << SHORT, 4):
-                    one += rate[k]
-                    two += rate[k + 1]
-                    three += rate[k + 2]
-                    four += rate[k + 3]
-                g.short[i] = (one + two) + (three + four)
+                g.short[i] = sum_of_eight(g.eight, i << (SHORT - EIGHT))
             total += g.short[i]
         g.long[block] = total
 
@@ -133,8 +158,7 @@ def sum_rates(g):
 def _set_rate(g, k):
     """Note that the size of group k changed. O(1)."""
     if is_cold(g, k):
-        g.rate[k] = g.info[k, SIZE] * g.sigma[k]
-        soil(g, k)
+        change_rate(g, k, g.info[k, SIZE] * g.const[k, SIGMA])
 
 
 @inline_kernel
@@ -147,23 +171,21 @@ def bound_at(g, k, x, log_x, log_y):
 
 @inline_kernel
 def classify(g, k):
-    """Whether group k is cold, by a bound on the probability that one of its arms reaches x0. O(1).
-
-    `sigma` is -log(1 - bound): the exponent at which a sample of that survival stands.
-    """
+    """Whether group k is cold, by a bound on the probability that one of its arms reaches x0, and what follows from
+    that but for the rate. O(1)."""
     c = g.info[k, CLASS]
     g.info[k, BLOCK] &= ~1
-    g.sigma[k] = 0.0
+    g.const[k, SIGMA] = 0.0
     g.stride[k] = 0.0
     if g.level[c, X0] > 0.0:
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
             g.info[k, BLOCK] |= 1
-            g.sigma[k] = -math.log1p(-bound)
+            g.const[k, SIGMA] = -math.log1p(-bound)
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
-            if g.info[k, G_LOSSES] > 0:
-                g.stride[k] = 1.0 / tail_slope(float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES]), touch)
+            wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
+            g.stride[k] = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
 
 
 @kernel
@@ -180,10 +202,10 @@ def set_level(g, c, x0):
             if g.info[k, SIZE] > 0:
                 classify(g, k)
                 link_first(g, k)
-                rate = g.info[k, SIZE] * g.sigma[k]
-                if rate != g.rate[k]:
-                    g.rate[k] = rate
-                    soil(g, k)
+                g.rate[k] = g.info[k, SIZE] * g.const[k, SIGMA]
+        for k in range(first, end_of_chunk(g, c, first), 1 << EIGHT):
+            _rate_changed(g, k)
+            stride_changed(g, k)
         first = g.after[first >> g.chunk]
 
 
@@ -214,6 +236,7 @@ def _set_group(g, k, c, wins, losses, start, log):
     g.info[k, G_LOSSES] = losses
     g.const[k, LOG_BETA] = log_beta_of_counts(wins, losses)
     classify(g, k)
+    stride_changed(g, k)
     link_first(g, k)
 
 
@@ -235,6 +258,8 @@ def leave(g, arm):
     if last == 0:
         forget(g, k)
         unlink(g, k)
+        g.stride[k] = 0.0
+        stride_changed(g, k)
         release(g, start, log)
         give_back(g, g.info[k, CLASS], k)
         g.meta[LIVE] -= 1

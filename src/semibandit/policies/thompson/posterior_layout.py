@@ -16,8 +16,8 @@ GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 # BLOCK is twice the logarithm of the length of its block, and one more in a cold group: eight columns are a cache line.
 SIZE, START, BLOCK, NEXT, PREV, CLASS, G_WINS, G_LOSSES = 0, 1, 2, 3, 4, 5, 6, 7
 N_COLUMNS = 8
-LOG_BETA, TOUCH, AHEAD = 0, 1, 2
-# One more than are used: no row lies on two cache lines.
+# SIGMA: -log(1 - bound), the exponent at which a sample of an arm stands that just reaches the level; 0 if hot.
+LOG_BETA, TOUCH, AHEAD, SIGMA = 0, 1, 2, 3
 N_CONST = 4
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
@@ -28,8 +28,8 @@ TOP, LIVE, USED = 0, 1, 2
 # given out, and the first one that was given back (-1 for none; others follow by NEXT).
 FIRST_CHUNK, LAST_CHUNK, GIVEN, SPARE = 0, 1, 2, 3
 
-# Rates are summed over blocks of 2^6 and of 2^12.
-SHORT, LONG = 6, 12
+# Rates are summed over blocks of 2^3, of 2^6 and of 2^12.
+EIGHT, SHORT, LONG = 3, 6, 12
 
 N_LOGS = 48
 _A = np.uint64(0x9E3779B97F4A7C15)
@@ -43,10 +43,11 @@ _33 = np.uint64(33)
 class Groups(NamedTuple):
     """State for kernels. `population` counts the present arms of each class.
 
-    head[c] is the first hot group of class c. By group, side by side, as they are read in passing: `rate`; `sigma`,
-    that of one of its arms; and `stride`, how far apart draws beyond the level lie in a cold group with failures, else
-    0. The numbers of groups are given out in chunks of 2^`chunk`, so that those of a class stand beside each other:
-    `owner` is the class of each chunk, `after` the first number of its next one, or -1. A free one has no members.
+    head[c] is the first hot group of class c. By group, side by side, as they are read in passing: `rate`, `stride`:
+    how far apart draws beyond the level lie in a cold group with failures; -1 in one without, and 0 in a hot one. By
+    eight groups: `eight`, the sum of their rates, and `widest`, the largest size of their strides. The numbers of
+    groups are given out in chunks of 2^`chunk`, so that those of a class stand beside each other: `owner` is the class
+    of each chunk, `after` the first number of its next one, or -1. A free one has no members.
     """
 
     arm: Ints2
@@ -61,10 +62,11 @@ class Groups(NamedTuple):
     meta: Ints1
     level: Floats2
     rate: Floats1
+    eight: Floats1
     short: Floats1
     long: Floats1
-    sigma: Floats1
     stride: Floats1
+    widest: Floats1
     ids: Ints2
     chunk: Whole
     after: Ints1

@@ -5,7 +5,15 @@ from __future__ import annotations
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.memory import prefetch, prefetch_to_write
 from semibandit.policies.thompson.beta import log_beta_of_counts
-from semibandit.policies.thompson.posterior_groups import classify, join_at, leave, link_first, soil, unlink
+from semibandit.policies.thompson.posterior_groups import (
+    change_rate,
+    classify,
+    join_at,
+    leave,
+    link_first,
+    stride_changed,
+    unlink,
+)
 from semibandit.policies.thompson.posterior_layout import (
     BLOCK,
     CLASS,
@@ -15,6 +23,7 @@ from semibandit.policies.thompson.posterior_layout import (
     LOG_BETA,
     LOSSES,
     PLACE,
+    SIGMA,
     SIZE,
     START,
     WINS,
@@ -44,8 +53,8 @@ def _rename(g, k, slot, tag, wins, losses):
         unlink(g, k)
         g.info[k, BLOCK] = now
         link_first(g, k)
-    g.rate[k] = g.sigma[k]
-    soil(g, k)
+    stride_changed(g, k)
+    change_rate(g, k, g.const[k, SIGMA])
 
 
 @inline_kernel
@@ -93,7 +102,7 @@ def _ask_for(g, arms, won, begin, end):
         k = g.arm[arms[i], GROUP]
         if k >= 0:
             prefetch_to_write(g.info, k)
-            prefetch(g.sigma, k)
+            prefetch(g.const, k)
             prefetch(g.rate, k)
     for i in range(begin, end):
         arm = arms[i]
@@ -116,7 +125,7 @@ def _ask_for(g, arms, won, begin, end):
             to = group_at(g, _next_home(g, arm, k, won[i]))
             if to >= 0:
                 prefetch_to_write(g.info, to)
-                prefetch(g.sigma, to)
+                prefetch(g.const, to)
                 prefetch(g.rate, to)
     for i in range(begin, end):
         arm = arms[i]

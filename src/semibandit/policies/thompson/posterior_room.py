@@ -16,6 +16,7 @@ from semibandit.policies.thompson.posterior_groups import fill, list_groups, reo
 from semibandit.policies.thompson.posterior_layout import (
     BLOCK,
     CLASS,
+    EIGHT,
     FIRST_CHUNK,
     G_LOSSES,
     G_WINS,
@@ -36,6 +37,7 @@ from semibandit.policies.thompson.posterior_layout import (
     PREV,
     SECOND,
     SHORT,
+    SIGMA,
     SIZE,
     SPARE,
     START,
@@ -193,10 +195,11 @@ def _by_group(n_groups: int, chunk: int) -> dict[str, Any]:
     whole = short << SHORT
     return {
         "rate": aligned(whole, np.float64, 0),
+        "eight": aligned(whole >> EIGHT, np.float64, 0),
         "short": np.zeros(short),
         "long": np.zeros(long),
-        "sigma": aligned(whole, np.float64, 0),
         "stride": aligned(whole, np.float64, 0),
+        "widest": aligned(whole >> EIGHT, np.float64, 0),
         "after": np.zeros(whole >> chunk, dtype=np.int64),
         "owner": np.zeros(whole >> chunk, dtype=np.int64),
     }
@@ -245,8 +248,8 @@ def check_groups(g: Groups, present: Any) -> None:
     for k in np.flatnonzero(g.info[: int(g.meta[USED]), SIZE] > 0).tolist():
         row = g.info[k]
         c, cold = int(row[CLASS]), int(row[BLOCK]) & 1
-        assert g.rate[k] == row[SIZE] * g.sigma[k] and (cold or g.sigma[k] == 0)
-        assert g.owner[k >> g.chunk] == c and (cold and row[G_LOSSES] > 0) == (g.stride[k] > 0.0)
+        assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
+        assert g.owner[k >> g.chunk] == c and np.sign(g.stride[k]) == cold * (1 if row[G_LOSSES] > 0 else -1)
         size, start, log = int(row[SIZE]), int(row[START]), int(row[BLOCK]) >> 1
         assert 1 <= size <= 1 << log
         for i in range(size):
@@ -260,6 +263,8 @@ def check_groups(g: Groups, present: Any) -> None:
         live += 1
     assert np.array_equal(people, g.population)
     sum_rates(g)
+    assert np.allclose(g.eight, g.rate.reshape(-1, 1 << EIGHT).sum(axis=1), rtol=1e-12, atol=0)
+    assert np.array_equal(g.widest, np.abs(g.stride).reshape(-1, 1 << EIGHT).max(axis=1))
     assert np.allclose(g.short, g.rate.reshape(-1, 1 << SHORT).sum(axis=1), rtol=1e-12, atol=0)
     assert np.isclose(g.long.sum(), g.rate.sum(), rtol=1e-12, atol=0)
     assert len(seen) == int(np.sum(present)) and live == g.meta[LIVE]
@@ -295,7 +300,7 @@ def _check_numbers(g: Groups, live: int) -> None:
             hot, before, k = hot + 1, k, int(g.info[k, NEXT])
         k = int(g.ids[c, SPARE])
         while k >= 0:
-            assert g.owner[k >> g.chunk] == c and g.rate[k] == 0.0 and g.info[k, SIZE] == 0
+            assert g.owner[k >> g.chunk] == c and g.rate[k] == g.stride[k] == g.info[k, SIZE] == 0
             given, k = given - 1, int(g.info[k, NEXT])
     assert given == live and g.meta[USED] <= len(g.info)
     there = g.info[: int(g.meta[USED])]

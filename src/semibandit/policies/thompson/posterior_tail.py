@@ -82,7 +82,7 @@ def stays(rng, wins, x, log_y, touch, ahead, step):
 @inline_kernel
 def tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride):
     """How far beyond log(1 - x) a value lies, with probability P(Beta > x) / `tail_bound` and by the law given that it
-    is beyond; else -1. `stride`: 1 / `tail_slope`, or 0 where there are no failures.
+    is beyond; else -1. `stride`: 1 / `tail_slope`, or -1 where there are no failures.
 
     Only where the bound is below 1. Changes `rng`. O(1), for most values without a logarithm or an exponential.
     """
@@ -107,7 +107,7 @@ def tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride):
 @inline_kernel
 def tail_draw(rng, wins, losses, x, log_x, log_y, touch, ahead):
     """`tail_beyond` as a value, or -1. Changes `rng`. O(1)."""
-    stride = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else 0.0
+    stride = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
     step = tail_beyond(rng, wins, x, log_x, log_y, touch, ahead, stride)
     return 1.0 - math.exp(log_y - step) if step >= 0.0 else -1.0
 

@@ -1,11 +1,12 @@
 """The largest posterior sample of each class, where a base has no more than one arm of each: a partition into singles.
 
-As in `staged_points` a Poisson process tells which arms of cold groups are candidates beyond the level of their class,
-class after class: groups of a class stand side by side. How far beyond a candidate lies is drawn from what is read in
-passing, without a look at the group. Of a group that may have many candidates the same number tells how far beyond the
-farthest one lies, as the largest of n uniform numbers can be drawn without the others. Whether a candidate is kept or
-thinned is asked from the largest of a class down until one is kept, and which arm of the group it is in the end:
-neither changes the law of the largest. A class without any goes on by stages, and nothing of it is known then.
+As in `staged_points` a Poisson process tells which arms of cold groups are candidates beyond the level of their class.
+Here it runs from the largest values down. An arm whose bound has the exponent sigma has points at rate sigma over
+0 < t < 1, and its first one tells how far beyond the level its candidate lies: t = 1 is the level itself. So the points
+of all groups come one after the other at the sum of their rates, and the group of each is drawn by its rate. No point
+after t lies farther beyond the level than log(1 / t) times the widest stride, so that two or three are drawn, whatever
+the level is, and the rest never. Whether a candidate is kept or thinned is asked as it comes, and which arm of
+the group it is in the end. A class without any goes on by stages, and nothing of it is known then.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 from semibandit.policies.thompson.posterior_groups import ask_for
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
+    EIGHT,
     FIRST_CHUNK,
     G_LOSSES,
     G_WINS,
     LOG_X0,
     LOG_Y0,
     NEXT,
+    PREV,
+    SIGMA,
     SIZE,
     START,
     TOUCH,
     X0,
-    end_of_chunk,
 )
 from semibandit.policies.thompson.posterior_tail import stays
 from semibandit.policies.thompson.staged_points import (
@@ -43,7 +46,12 @@ from semibandit.policies.thompson.staged_points import (
     depth_of,
     level_depth,
 )
-from semibandit.policies.thompson.staged_process import MANY, SCRATCH, find_in_block, sum_block
+from semibandit.policies.thompson.staged_process import BLOCK
+
+# Chunks of groups go together in lots of this many: what is far away is asked for, and waited for together.
+_LOT = BLOCK
+# PREV of a cold group, which is in no list: -2 - (round << 32 | candidates that were thinned in it).
+_COUNT_BITS, _COUNT = 32, (1 << 32) - 1
 
 
 @inline_kernel
@@ -71,47 +79,60 @@ def _first_of_hot(g, points, rng, c):
 
 
 @inline_kernel
-def _first_of_many(g, points, rng, c, k, at):
-    """The largest sample of cold group k beyond its level, if none that was kept is larger; `at`: where the
-    process has its first point in the group. Expected O(1).
-
-    A sample is known by how far beyond the level it lies, in log(1 - x). An arm has one with probability 1 - e^-sigma,
-    so of n arms the j-th farthest has survival 1 - e^-s, where s is a sum of exponentials over n, n - 1, .., if s lies
-    below sigma.
-    """
-    size = g.info[k, SIZE]
-    wins = float(g.info[k, G_WINS])
-    x, log_y, best = g.level[c, X0], g.level[c, LOG_Y0], points.value[c]
-    sigma, touch, ahead = g.sigma[k], g.const[k, TOUCH], g.const[k, AHEAD]
-    s, left = at / size, float(size)
-    bound, stride = -math.expm1(-sigma), g.stride[k]
-    while s < sigma:
-        step = math.log(bound / -math.expm1(-s)) * stride
-        if step <= best:
-            break
-        if stays(rng, wins, x, log_y, touch, ahead, step):
-            points.value[c] = step
-            points.arm[c] = k
-            break
-        left -= 1.0
-        if left == 0.0:
-            break
-        s += next_exponential(rng) / left
+def _bend(a):
+    """log((1 - e^-a) / a), for 0 < a < 1/4. O(1)."""
+    z = a * a
+    return (
+        z * (1.0 / 24.0 - z * (1.0 / 2880.0 - z * (1.0 / 181440.0 - z * (1.0 / 9676800.0 - z / 479001600.0))))
+        - 0.5 * a
+    )
 
 
 @inline_kernel
-def _keep_sure(g, points, c, k, part):
-    """Let the farthest candidate of group k, which has no failures, be the largest of class c if it is; `part`: where
-    the process has its first point in the group, by its rate. O(1).
+def _over(sigma, t, far):
+    """log((1 - e^-sigma) / (1 - e^-(sigma t))), where `far` is log(1 / t): by how many strides a candidate lies beyond
+    the level. O(1)."""
+    if sigma < 0.25:
+        return far + (_bend(sigma) - _bend(sigma * t))
+    return math.log(math.expm1(-sigma) / math.expm1(-sigma * t))
 
-    All candidates of such groups are kept. Of n arms with s successes the farthest has 1 - x = 1 - e^-z with z an
-    exponential number over n (s + 1), and the rate is -log(x0) n (s + 1): of such groups of one class the farthest
-    candidate is that of the smallest part.
-    """
-    step = g.level[c, LOG_Y0] - math.log(-math.expm1(part * g.level[c, LOG_X0]))
-    if step > points.value[c]:
-        points.value[c] = max(0.0, step)
+
+@inline_kernel
+def _thinned(g, points, k):
+    """How many candidates of cold group k were thinned in this round. O(1)."""
+    note = -2 - g.info[k, PREV]
+    return note & _COUNT if note >> _COUNT_BITS == points.meta[ROUND] else 0
+
+
+@inline_kernel
+def _weigh(g, points, rng, c, k, t, far):
+    """Let the candidate at t of cold group k be the largest of class c, if it is and is kept; `far`: log(1 / t).
+    Expected O(1)."""
+    stride, best = g.stride[k], points.value[c]
+    if far * abs(stride) <= best:
+        return
+    if stride < 0.0:
+        # Without failures: a sample of an arm with s successes is e^-z with z an exponential number over s + 1, and
+        # sigma is -log(x0) (s + 1).
+        step = g.level[c, LOG_Y0] - math.log(-math.expm1(t * g.level[c, LOG_X0]))
+        if step > best:
+            points.value[c] = max(0.0, step)
+            points.arm[c] = k
+        return
+    sigma, size = g.const[k, SIGMA], g.info[k, SIZE]
+    step = stride * _over(sigma, t, far)
+    if step <= best:
+        return
+    out = _thinned(g, points, k)
+    if out > 0 and next_uniform(rng) * size < out:
+        # A later point of an arm whose candidate was thinned says nothing.
+        return
+    x, log_y = g.level[c, X0], g.level[c, LOG_Y0]
+    if stays(rng, float(g.info[k, G_WINS]), x, log_y, g.const[k, TOUCH], g.const[k, AHEAD], step):
+        points.value[c] = step
         points.arm[c] = k
+    else:
+        g.info[k, PREV] = -2 - (points.meta[ROUND] << _COUNT_BITS | out + 1)
 
 
 @inline_kernel
@@ -119,76 +140,81 @@ def _ask_for_class(g, c):
     """Ask for what is read in passing of the first groups of class c. O(1)."""
     k = g.ids[c, FIRST_CHUNK]
     if k >= 0:
-        for i in range(k, end_of_chunk(g, c, k), 8):
-            prefetch(g.rate, i)
-            prefetch(g.stride, i)
-
-
-@inline_kernel
-def _look_at_class(g, points, rng, c, left, n):
-    """What class c has beyond its level: the largest that is known to be kept, at ``value[c]``, and candidates that
-    were not asked of yet, from place n on. Returns how far ahead the process is, and the next place. Expected
-    O(groups of the class / 2^6 + hot arms + candidates)."""
-    tried = _first_of_hot(g, points, rng, c)
-    ends = points.spare_value[:SCRATCH]
-    sure, part, noted = -1, 1.0, n
-    k = g.ids[c, FIRST_CHUNK]
-    while k >= 0:
-        total = sum_block(g, ends, k, (end_of_chunk(g, c, k) - k + 7) & ~7)
-        last, before = -1, 0.0
-        while left < total:
-            i = find_in_block(ends, left)
-            one, at = k + i, left - (ends[i - 1] if i > 0 else 0.0)
-            if g.stride[one] == 0.0:
-                tried += 1
-                if at < part * g.rate[one]:
-                    sure, part = one, at / g.rate[one]
-                left = ends[i]
-            elif g.rate[one] >= MANY:
-                tried += 1
-                _first_of_many(g, points, rng, c, one, at)
-                left = ends[i]
-            else:
-                # Another point of the same arm says nothing.
-                if i != last or int(at / g.sigma[one]) != int(before / g.sigma[one]):
-                    points.value[n] = next_exponential(rng) * g.stride[one]
-                    points.arm[n] = one
-                    n += 1
-                last, before = i, at
-            left += next_exponential(rng)
-        left -= total
+        prefetch(g.eight, k >> EIGHT)
+        prefetch(g.widest, k >> EIGHT)
         k = g.after[k >> g.chunk]
-    if sure >= 0:
-        _keep_sure(g, points, c, sure, part)
-    points.tally[c, TRIED] = tried + n - noted
-    points.tally[c, PICKED] = 0
-    points.tally[c, BELOW] = 0
-    points.tally[c, BEYOND] = 0
-    return left, n
+        if k >= 0:
+            prefetch(g.eight, k >> EIGHT)
+            prefetch(g.widest, k >> EIGHT)
 
 
 @inline_kernel
-def _largest(points, begin, end):
-    """The place of the largest of the candidates begin .. end - 1. O(their number)."""
-    at = begin
-    for i in range(begin + 1, end):
-        at = i if points.value[i] > points.value[at] else at
-    return at
+def _point_to(g, points, rng, i, k, total):
+    """Draw which eight groups of the chunk from k on have the next point of the i-th entry of a lot, and ask for their
+    rates. O(2^chunk / 2^3), without branches, which nobody could foresee."""
+    at = total * next_uniform(rng)
+    first = k >> EIGHT
+    end, before, which = 0.0, 0.0, 0
+    for j in range(first, first + (1 << (g.chunk - EIGHT))):
+        end += g.eight[j]
+        which += 1 if end <= at else 0
+        before = end if end <= at else before
+    if end <= at:
+        # Rounding: the last that has any.
+        which -= 1
+        while g.eight[first + which] == 0.0:
+            which -= 1
+    k += which << EIGHT
+    points.count[_LOT + i] = k
+    points.value[points.meta[FIRST] + i] = at - before
+    prefetch(g.rate, k)
+    prefetch(g.stride, k)
 
 
 @inline_kernel
-def _keep_largest(g, points, rng, c, begin, end, at):
-    """Ask of the candidates begin .. end - 1 of class c, from the largest, at place `at`, down, until one is kept or
-    none is left. Expected O(their number)."""
-    while points.value[at] > points.value[c]:
-        k, step = points.arm[at], points.value[at]
-        x, log_y = g.level[c, X0], g.level[c, LOG_Y0]
-        if stays(rng, float(g.info[k, G_WINS]), x, log_y, g.const[k, TOUCH], g.const[k, AHEAD], step):
-            points.value[c] = step
-            points.arm[c] = k
-            return
-        points.value[at] = -1.0
-        at = _largest(points, begin, end)
+def _group_at(g, k, at):
+    """The group of the eight from k on in whose rate `at` lies, of their rates end to end. O(1), as `_point_to`."""
+    end, which = 0.0, 0
+    for j in range(k, k + 8):
+        end += g.rate[j]
+        which += 1 if end <= at else 0
+    if end <= at:
+        which = 7
+        while g.rate[k + which] == 0.0:
+            which -= 1
+    return k + which
+
+
+@inline_kernel
+def _run_lot(g, points, rng, n):
+    """Let the process run in the n chunks of a lot until no later point can be the largest of its class. Expected
+    O(n)."""
+    count, value, chunks = points.count, points.spare_value, points.spare_arm
+    first = points.meta[FIRST]
+    while n > 0:
+        for i in range(n):
+            k = _group_at(g, count[_LOT + i], points.value[first + i])
+            count[_LOT + i] = k
+            ask_for(g, k)
+        m = 0
+        for i in range(n):
+            c, at, total, widest = count[i], value[i], value[_LOT + i], value[2 * _LOT + i]
+            _weigh(g, points, rng, c, count[_LOT + i], at / total, value[3 * _LOT + i])
+            at += next_exponential(rng)
+            if at < total:
+                far = math.log(total / at)
+                if widest * far > points.value[c]:
+                    k = chunks[i]
+                    count[m], chunks[m] = c, k
+                    value[m], value[_LOT + m], value[2 * _LOT + m], value[3 * _LOT + m] = (
+                        at,
+                        total,
+                        widest,
+                        far,
+                    )
+                    _point_to(g, points, rng, m, k, total)
+                    m += 1
+        n = m
 
 
 @kernel
@@ -196,33 +222,48 @@ def draw_firsts(g, points, rng):
     """Begin a round: of each class c the largest sample beyond the level, ``value[c]`` beyond it (-1 if there is none).
     It is that at place ``arm[c]`` among the members.
 
-    Expected O(classes + hot arms + groups with candidates), and a step for 64 groups."""
+    Expected O(classes + hot arms + groups / 2^3)."""
     classes = g.population.shape[0]
     points.meta[ROUND] += 1
     points.meta[MARKED] = 0
     points.meta[LATE] = 0
     points.meta[FIRST] = classes
-    # Until the end ``arm[c]`` is the group of the largest that was kept, or -1 - place of a hot arm. Candidates of
-    # class c that were not asked of yet are those up to ``count[SCRATCH + c]``, the largest is at ``spare_arm[c]``.
-    n = classes
-    left = next_exponential(rng)
+    # Until the end ``arm[c]`` is the group of the largest that was kept, or -1 - place of a hot arm.
+    # The i-th chunk of a lot, of class ``count[i]``, begins at ``spare_arm[i]``; its process stands at
+    # ``spare_value[i]``, and behind these are the sums of the rates, the widest strides and `far`; behind ``count`` the
+    # group of the point, or the first of its eight, behind ``value[classes]`` where among these it is.
+    n = 0
+    eights = 1 << (g.chunk - EIGHT)
     for c in range(classes):
-        begin = n
-        _ask_for_class(g, min(c + 2, classes - 1))
-        left, n = _look_at_class(g, points, rng, c, left, n)
-        points.count[SCRATCH + c] = n
-        if n > begin:
-            at = _largest(points, begin, n)
-            points.spare_arm[c] = at
-            ask_for(g, points.arm[at])
-        elif points.value[c] >= 0.0:
-            prefetch(g.info, points.arm[c])
-    begin = classes
+        _ask_for_class(g, min(c + 4, classes - 1))
+        tried = float(_first_of_hot(g, points, rng, c))
+        k = g.ids[c, FIRST_CHUNK]
+        while k >= 0:
+            total, widest = 0.0, 0.0
+            for j in range(k >> EIGHT, (k >> EIGHT) + eights):
+                total += g.eight[j]
+                widest = max(widest, g.widest[j])
+            tried += total
+            at = next_exponential(rng)
+            if at < total:
+                points.count[n] = c
+                points.spare_arm[n] = k
+                points.spare_value[n] = at
+                points.spare_value[_LOT + n] = total
+                points.spare_value[2 * _LOT + n] = widest
+                points.spare_value[3 * _LOT + n] = math.log(total / at)
+                _point_to(g, points, rng, n, k, total)
+                n += 1
+                if n == _LOT:
+                    _run_lot(g, points, rng, n)
+                    n = 0
+            k = g.after[k >> g.chunk]
+        points.tally[c, TRIED] = int(tried)
+        points.tally[c, PICKED] = 0
+        points.tally[c, BELOW] = 0
+        points.tally[c, BEYOND] = 0
+    _run_lot(g, points, rng, n)
     for c in range(classes):
-        end = points.count[SCRATCH + c]
-        if end > begin:
-            _keep_largest(g, points, rng, c, begin, end, points.spare_arm[c])
-        begin = end
         k = points.arm[c]
         if points.value[c] >= 0.0:
             points.arm[c] = -1 - k if k < 0 else g.info[k, START] + int(g.info[k, SIZE] * next_uniform(rng))

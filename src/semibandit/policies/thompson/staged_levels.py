@@ -163,6 +163,34 @@ def adapt_level(g, c, tried, beyond, need, below):
             reset_level(g, c)
 
 
+# Where the largest of a class is all that matters, most candidates are never drawn, and so many beyond the level are
+# wanted, or that part of the arms if these are few. With fewer than such a part of that, or more than so many times as
+# many, a level should move; how much less than a draw one too many costs.
+_OF_SINGLE, _PART_OF_SINGLE, _THIN, _THICK, _LESS_DEAR = 9.0, 6.0, 0.6, 3.0, 16.0
+
+
+@kernel
+def reset_single(g, c):
+    """`reset_level` of a class of which a base has one arm at most. O(groups), a handful of times."""
+    g.level[c, NEED] = 1.0
+    g.level[c, BOOST] = 1.0
+    g.level[c, BOOST] = max(1.0, min(_OF_SINGLE, g.population[c] / _PART_OF_SINGLE) / wanted(g, c))
+    reset_level(g, c)
+
+
+@inline_kernel
+def adapt_single(g, c, tried, below):
+    """`adapt_level` of such a class, for so many expected candidates; `below`: as there. Amortised O(tried + below)."""
+    level = g.level[c]
+    if below > 0:
+        if tried < _THIN * wanted(g, c) and level[X0] > 0.0:
+            reset_single(g, c)
+    elif tried > _THICK * _OF_SINGLE:
+        level[WASTE] += tried
+        if level[WASTE] > _LESS_DEAR * _LOOKS * (level[GROUPS] + 4.0):
+            reset_single(g, c)
+
+
 @inline_kernel
 def usual_need(rank):
     """Where arms are refused one by one: about as many as connect a random graph. O(1)."""

@@ -34,6 +34,7 @@ from semibandit.policies.thompson.posterior_layout import (
     LOG_Y0,
     LOSSES,
     NEXT,
+    SIGMA,
     SIZE,
     START,
     TOUCH,
@@ -78,13 +79,13 @@ class Points(NamedTuple):
 
 def new_points(n_arms: int, n_classes: int) -> Points:
     """Nothing known. O(K)."""
-    n = n_arms + n_classes + 1
+    n = n_arms + n_classes + 1 + SCRATCH
     return Points(
         value=np.zeros(n),
         arm=np.zeros(n, dtype=np.int64),
-        spare_value=np.zeros(n + SCRATCH),
+        spare_value=np.zeros(n),
         spare_arm=np.zeros(n, dtype=np.int64),
-        count=np.zeros(max(257, n + 2 + SCRATCH), dtype=np.int64),
+        count=np.zeros(max(257, n + 2), dtype=np.int64),
         mark=np.zeros(n_arms, dtype=np.int64),
         tally=np.zeros((n_classes, 4), dtype=np.int64),
         order=np.arange(n_classes, dtype=np.int64),
@@ -165,7 +166,7 @@ def _candidates(g, points, rng, k, at, n):
     c, size, start = g.info[k, CLASS], g.info[k, SIZE], g.info[k, START]
     wins = float(g.info[k, G_WINS])
     x, log_x, log_y = g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0]
-    sigma, touch, ahead, rate = g.sigma[k], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
+    sigma, touch, ahead, rate = g.const[k, SIGMA], g.const[k, TOUCH], g.const[k, AHEAD], g.rate[k]
     stride = g.stride[k]
     before, tried, i = n, 0, -1
     while at < rate:

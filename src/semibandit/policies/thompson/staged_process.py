@@ -8,8 +8,8 @@ from semibandit.compiled.jit import inline_kernel
 from semibandit.compiled.random import next_exponential
 from semibandit.policies.thompson.posterior_layout import LONG, SHORT, USED
 
-# So many entries of `count` and `spare_value` serve the search for groups.
-SCRATCH = 2 * (1 << SHORT) + 8
+# So many entries of `count` and of the spare arrays serve the search for groups.
+SCRATCH = 4 * (1 << SHORT)
 
 # Groups with candidates are looked up block by block; some have so many points or more.
 BLOCK, MANY = 1 << SHORT, 1.0

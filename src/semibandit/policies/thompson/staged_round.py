@@ -18,9 +18,11 @@ from semibandit.policies.thompson.rounds import BEGIN, END, grouped_learn
 from semibandit.policies.thompson.staged_firsts import draw_firsts
 from semibandit.policies.thompson.staged_levels import (
     adapt_level,
+    adapt_single,
     find_level,
     need_of_graph,
     open_level,
+    reset_single,
     usual_need,
     wanted,
 )
@@ -201,9 +203,6 @@ def _play_firsts(g, points, rng, rule, most, out):
         if points.value[c] >= 0.0:
             out[picked] = g.members[points.arm[c]]
             picked += 1
-            points.tally[c, PICKED] = 1
-            # How many of them would stay was not asked.
-            points.tally[c, BEYOND] = points.tally[c, TRIED]
         else:
             rule.tree.left[c] = 1
             value, entry = points.value, points.arm
@@ -221,8 +220,11 @@ def play_stages(g, points, rng, rule, most, apart, out):
     for c in range(classes):
         if g.level[c, GROUPS] == 0.0 and g.population[c] > 0:
             need = float(most[c])
-            # Where arms are refused one by one, about as many as connect a random graph.
-            open_level(g, c, need if apart != MEETING or classes > 1 else usual_need(need))
+            if apart == SINGLE and most[c] > 0:
+                reset_single(g, c)
+            else:
+                # Where arms are refused one by one, about as many as connect a random graph.
+                open_level(g, c, need if apart != MEETING or classes > 1 else usual_need(need))
     if apart != SINGLE:
         rule_clear(rule)
     last = 0
@@ -246,6 +248,10 @@ def play_stages(g, points, rng, rule, most, apart, out):
         if rule.kind == GRAPH:
             need = need_of_graph(g.level[0, NEED], float(last), below, need, float(most[0]))
         adapt_level(g, 0, float(points.tally[0, TRIED]), float(beyond), need, below)
+    elif apart == SINGLE:
+        for c in range(classes):
+            if most[c] > 0:
+                adapt_single(g, c, float(points.tally[c, TRIED]), points.tally[c, BELOW])
     else:
         for c in range(classes):
             t = points.tally[c]
