@@ -8,21 +8,18 @@ import os
 import queue
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import httpx
 
-import semibandit
 from semibandit.serve.app import App
 from semibandit.serve.events import decode_group
 from semibandit.serve.routes import Routes
 from semibandit.serve.service import Service
 from semibandit.serve.sqlite_store import SqliteStore
 from semibandit.serve.wire import PolicySpec
+from support.forked import Forked
 
 SMALL = PolicySpec(policy="cts", matroid={"kind": "uniform", "arms": 40, "rank": 4})
 
@@ -61,23 +58,8 @@ class Server:
     """`semibandit serve` as a process. `address` is known when it has said so."""
 
     def __init__(self, folder, *options, env=None, port=0):
-        source = str(Path(semibandit.__file__).parents[1])
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "semibandit",
-                "serve",
-                *map(str, options),
-                "--data",
-                str(folder),
-                "--port",
-                str(port),
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": source, **(env or {})},
-        )
+        words = ["serve", *map(str, options), "--data", str(folder), "--port", str(port)]
+        self.process = Forked(words, {**os.environ, **(env or {})})
         self.lines = []
         self._found = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
