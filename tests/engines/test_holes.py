@@ -167,3 +167,25 @@ def test_there_may_be_no_room_at_all() -> None:
         came += 1
         order.new_weight[0], order.new_arm[0] = 0.5, 3
     assert came == room
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 13])
+def test_entries_move_up_to_the_last_place_of_the_arrays(n: int) -> None:
+    """Some are copied at a time: never beyond the arrays, and never over one that is still to be moved."""
+    rng = np.random.default_rng(n)
+    order, holes = new_front(rng, 64, 16, 2, False, True)
+    last, head = len(order.arm), int(order.at[HEAD])
+    by = last - int(order.at[END])
+    for array in (order.weight, order.arm):
+        array[head + by :] = array[head : last - by].copy()
+    holes.tag[:, head + by : last] = holes.tag[:, head : last - by].copy()
+    order.at[[HEAD, FRONT, END, STEADY]] += by
+    check(order, holes)
+    expected = front(order, holes)
+    # At the end and in the middle; there is room at the head only.
+    weights = np.sort(np.append(-rng.random(n // 2), rng.random(n - n // 2)))
+    order.new_weight[:n], order.new_arm[:n] = weights, np.arange(n)
+    expected += [(float(-w), k) for k, w in enumerate(weights)]
+    assert let_come(order, holes, n)
+    check(order, holes)
+    assert front(order, holes) == sorted(expected)

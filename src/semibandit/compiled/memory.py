@@ -83,3 +83,19 @@ def shift_entries(typingctx, array, to, start, n):
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def copy_four(typingctx, array, to, start):
+    """array[to : to + 4] = array[start : start + 4], four words of 64 bits that are read before any is written."""
+    if not (isinstance(array, types.Array) and array.dtype in (types.int64, types.float64)):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        four = ir.VectorType(_int(), 4).as_pointer()
+        target, source = (builder.bitcast(builder.gep(data, [args[i]]), four) for i in (1, 2))
+        builder.store(builder.load(source, align=8), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
