@@ -83,7 +83,7 @@ def new_lazy_order(n_arms: int, most: int, ahead: int = 0) -> LazyOrder:
 
 
 @inline_kernel
-def _is_after(weight, arm, key_weight, key_arm):
+def is_after(weight, arm, key_weight, key_arm):
     return (weight < key_weight) | ((weight == key_weight) & (arm > key_arm))
 
 
@@ -147,7 +147,7 @@ def _halve(order, first, last):
         # Hardly ever: nothing is after the key, as the same entries were drawn again and again.
         best = first
         for i in range(first + 1, last):
-            if _is_after(order.weight[best], order.arm[best], order.weight[i], order.arm[i]):
+            if is_after(order.weight[best], order.arm[best], order.weight[i], order.arm[i]):
                 best = i
         key_weight, key_arm = order.weight[best], order.arm[best]
         cut = _partition(order, first, last, key_weight, key_arm)
@@ -179,7 +179,7 @@ def _partition(order, first, last, key_weight, key_arm):
         w, a = weight[i], arm[i]
         weight[i], arm[i] = weight[cut], arm[cut]
         weight[cut], arm[cut] = w, a
-        cut += 0 if _is_after(w, a, key_weight, key_arm) else 1
+        cut += 0 if is_after(w, a, key_weight, key_arm) else 1
     return cut
 
 
@@ -242,7 +242,7 @@ def join_many(order, n):
 def is_behind_front(order, weight, arm):
     """Whether an entry belongs to one of the segments. O(1)."""
     top = order.at[N_SEGMENTS] - 1
-    return top >= 0 and _is_after(weight, arm, order.key_weight[top], order.key_arm[top])
+    return top >= 0 and is_after(weight, arm, order.key_weight[top], order.key_arm[top])
 
 
 @inline_kernel
@@ -254,7 +254,7 @@ def place_in_front(order, weight, arm):
         # Without branches: half of them would be wrong.
         half = (n + 1) >> 1
         i = first + half - 1
-        first += 0 if _is_after(order.weight[i], order.arm[i], weight, arm) else half
+        first += 0 if is_after(order.weight[i], order.arm[i], weight, arm) else half
         n -= half
     return first
 
@@ -268,7 +268,7 @@ def _merge_into_front(order, m):
     order.at[HEAD] = to
     order.at[STEADY] = 0
     while j < m:
-        if i < front and _is_after(new_weight[j], new_arm[j], weight[i], arm[i]):
+        if i < front and is_after(new_weight[j], new_arm[j], weight[i], arm[i]):
             weight[to], arm[to] = weight[i], arm[i]
             i += 1
         else:
@@ -288,7 +288,7 @@ def join(order, arm, weight):
     to = at[END]
     at[END] = to + 1
     for j in range(at[N_SEGMENTS]):
-        if _is_after(weight, arm, order.key_weight[j], order.key_arm[j]):
+        if is_after(weight, arm, order.key_weight[j], order.key_arm[j]):
             order.weight[to], order.arm[to] = weight, arm
             return True
         first = begin[j]
@@ -297,7 +297,7 @@ def join(order, arm, weight):
         to = first
     at[FRONT] = to + 1
     head = at[HEAD]
-    while to > head and _is_after(order.weight[to - 1], order.arm[to - 1], weight, arm):
+    while to > head and is_after(order.weight[to - 1], order.arm[to - 1], weight, arm):
         order.weight[to], order.arm[to] = order.weight[to - 1], order.arm[to - 1]
         to -= 1
     order.weight[to], order.arm[to] = weight, arm
