@@ -370,18 +370,26 @@ def _close_holes(chunks, j):
     """Let the entries of the chunk at j of the directory close up. O(PLACES)."""
     c = chunks.chunk[j]
     first, n, count = c << _LOG, 0, chunks.count[c]
-    chunks.sum[0, j] = chunks.sum[1, j] = 0
     for i in range(count):
         # Without branches: where the next hole is can hardly be foreseen.
         tag0, tag1 = chunks.tag[0, first + i], chunks.tag[1, first + i]
         chunks.weight[c, n], chunks.arm[c, n] = chunks.weight[c, i], chunks.arm[c, i]
         chunks.tag[0, first + n], chunks.tag[1, first + n] = tag0, tag1
-        chunks.sum[0, j] |= tag0
-        chunks.sum[1, j] |= tag1
         n += np.int64(tag0 | tag1 != 0)
     _cut(chunks, c, n)
+    _sum_tags(chunks, j, c)
     if j == chunks.at[FIRST]:
         chunks.at[BEGIN] = 0
+
+
+@inline_kernel
+def _sum_tags(chunks, j, c):
+    """Sum the tags of chunk c, which is at j of the directory. O(PLACES)."""
+    tag0 = tag1 = np.int64(0)
+    for i in range(c << _LOG, (c << _LOG) + PLACES):
+        tag0 |= chunks.tag[0, i]
+        tag1 |= chunks.tag[1, i]
+    chunks.sum[0, j], chunks.sum[1, j] = tag0, tag1
 
 
 @inline_kernel
@@ -398,18 +406,19 @@ def _cut(chunks, c, n):
 def _split(order, chunks, j, k, m):
     """Make two of the full chunk at j of the directory, and say so to the new entries k .. m - 1. O(PLACES + m), and
     what `_insert_chunk` takes."""
-    c, half = chunks.chunk[j], PLACES // 2
+    c, half = chunks.chunk[j], np.int64(PLACES // 2)
     key_weight, key_arm = chunks.weight[c, half], chunks.arm[c, half]
     right = _insert_chunk(chunks, j, key_weight, key_arm)
     left, d = right - 1, chunks.chunk[right]
-    for i in range(half, PLACES):
-        _write_entry(chunks, right, d, i - half, chunks.weight[c, i], chunks.arm[c, i])
-    chunks.count[d] = PLACES - half
+    first, second = c << _LOG, d << _LOG
+    for i in range(half):
+        chunks.weight[d, i], chunks.arm[d, i] = chunks.weight[c, half + i], chunks.arm[c, half + i]
+        chunks.tag[0, second + i] = chunks.tag[0, first + half + i]
+        chunks.tag[1, second + i] = chunks.tag[1, first + half + i]
+    chunks.count[d] = half
     _cut(chunks, c, half)
-    chunks.sum[0, left] = chunks.sum[1, left] = 0
-    for i in range(c << _LOG, (c << _LOG) + half):
-        chunks.sum[0, left] |= chunks.tag[0, i]
-        chunks.sum[1, left] |= chunks.tag[1, i]
+    _sum_tags(chunks, left, c)
+    _sum_tags(chunks, right, d)
     for i in range(k, m):
         at = chunks.place[i]
         at += np.int64(at > j) if right > j else -np.int64(at <= j)
@@ -444,7 +453,7 @@ def check_chunks(chunks: Chunks) -> None:
         here = list(zip((-chunks.weight[c, :n]).tolist(), chunks.arm[c, :n].tolist(), strict=True))
         assert j == first or all(entry >= keys[j] for entry in here)
         entries += here
-        there = tag.any(axis=0)
+        there: npt.NDArray[np.bool_] = tag.any(axis=0)
         assert j > first or not there[:begin].any()
         assert np.array_equal(tag[:, there].T, chunks.tag_of[chunks.arm[c, there]])
         assert not (np.bitwise_or.reduce(tag, axis=1) & ~chunks.sum[:, j]).any()
