@@ -15,6 +15,7 @@ from semibandit.compiled.memory import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
+    BEND,
     BLOCK,
     CLASS,
     EIGHT,
@@ -36,6 +37,8 @@ from semibandit.policies.thompson.posterior_layout import (
     SIZE,
     SPARE,
     START,
+    STRIDE,
+    SURE,
     TOUCH,
     USED,
     WINS,
@@ -53,7 +56,7 @@ from semibandit.policies.thompson.posterior_layout import (
     seek,
     tag_of,
 )
-from semibandit.policies.thompson.posterior_tail import tail_bound, tail_slope, touching
+from semibandit.policies.thompson.posterior_tail import bend, tail_bound, tail_slope, touching
 
 # A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
 COLD_BELOW = 0.8
@@ -185,7 +188,11 @@ def classify(g, k):
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
             wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-            g.stride[k] = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
+            stride = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
+            g.stride[k] = stride
+            g.const[k, STRIDE] = stride
+            g.const[k, SURE] = wins
+            g.const[k, BEND] = bend(g.const[k, SIGMA])
 
 
 @kernel

@@ -48,6 +48,19 @@ def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
 
 
 @inline_kernel
+def bend(a):
+    """log((1 - e^-a) / a), for a > 0. O(1)."""
+    if a < 0.25:
+        z = a * a
+        return (
+            z
+            * (1.0 / 24.0 - z * (1.0 / 2880.0 - z * (1.0 / 181440.0 - z * (1.0 / 9676800.0 - z / 479001600.0))))
+            - 0.5 * a
+        )
+    return math.log(-math.expm1(-a) / a)
+
+
+@inline_kernel
 def tail_guess(wins, losses, log_b, x, log_x, log_y):
     """About P(Beta(wins + 1, losses + 1) > x), for 0 < x < 1 with its logarithms; log_b = log B. O(1).
 
