@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from semibandit.compiled.eights import place_in_eight
 from semibandit.compiled.jit import inline_kernel, kernel
 from semibandit.compiled.logarithm import log_of
 from semibandit.compiled.memory import prefetch
@@ -58,6 +59,8 @@ _LOT = SCRATCH // 8
 # Where in the scratch a lot keeps, by class: where its process stands, the sum of its rates and its widest stride; and by
 # point: its t, and log(1 / t).
 _AT, _TOTAL, _WIDEST, _T, _FAR = 0, _LOT, 2 * _LOT, 3 * _LOT, 4 * _LOT
+# Of `tally`, while firsts are drawn: candidates of several groups of the class were thinned.
+_SEVERAL = -1
 # A number that was masked by this is known by the compiler not to be negative, so that it need not look.
 _NOT_NEGATIVE = (1 << 48) - 1
 # PREV of a cold group, which is in no list: -2 - (round << 32 | candidates that were thinned in it).
@@ -117,7 +120,8 @@ def _weigh(g, points, rng, c, k, t, far):
     if step <= best:
         return
     out = 0
-    if points.tally[c, BEYOND] > 0:
+    thinned = points.tally[c, BEYOND]
+    if thinned == _SEVERAL or thinned == 1 + k:
         out = _thinned(g, points, k)
         if out > 0 and next_uniform(rng) * g.info[k, SIZE] < out:
             # A later point of an arm whose candidate was thinned says nothing.
@@ -128,7 +132,7 @@ def _weigh(g, points, rng, c, k, t, far):
         points.arm[c] = k
         prefetch(g.info, k)
     else:
-        points.tally[c, BEYOND] += 1
+        points.tally[c, BEYOND] = 1 + k if thinned == 0 or thinned == 1 + k else _SEVERAL
         g.info[k, PREV] = -2 - (points.meta[ROUND] << _COUNT_BITS | out + 1)
 
 
@@ -146,30 +150,6 @@ def _ask_for_class(g, c):
 
 
 @inline_kernel
-def _one_of_eight(array, first, at):
-    """Which of array[first] .. array[first + 7], laid end to end, `at` lies in; the sum of those before; and of all.
-    O(1), without branches, which nobody could foresee."""
-    a = array[first]
-    b = a + array[first + 1]
-    c = b + array[first + 2]
-    d = b + (array[first + 2] + array[first + 3])
-    e = d + array[first + 4]
-    f = d + (array[first + 4] + array[first + 5])
-    h = f + array[first + 6]
-    end = f + (array[first + 6] + array[first + 7])
-    which = (1 if a <= at else 0) + (1 if b <= at else 0) + (1 if c <= at else 0) + (1 if d <= at else 0)
-    which += (1 if e <= at else 0) + (1 if f <= at else 0) + (1 if h <= at else 0)
-    before = a if a <= at else 0.0
-    before = b if b <= at else before
-    before = c if c <= at else before
-    before = d if d <= at else before
-    before = e if e <= at else before
-    before = f if f <= at else before
-    before = h if h <= at else before
-    return which, before, end
-
-
-@inline_kernel
 def _eight_at(g, k, at):
     """The first of the eight groups in which `at` lies, of the rates of a class end to end, and where it lies from
     there; `k`: the first number of the class. O(groups / 2^3)."""
@@ -177,15 +157,14 @@ def _eight_at(g, k, at):
     if g.chunk == SHORT:
         while True:
             first = (k >> EIGHT) & _NOT_NEGATIVE
-            which, before, end = _one_of_eight(g.eight, first, at)
-            if at < end:
-                return (first + which) << EIGHT, at - before
-            last = first if end > 0.0 else last
+            which, left = place_in_eight(g.eight, first, at)
+            if which < 8:
+                return (first + which) << EIGHT, left
+            last = first + 7 if left < at else last
+            at = left
             k = g.after[k >> SHORT]
             if k < 0:
                 break
-            at -= end
-        last += 7
     else:
         while k >= 0:
             for j in range(k >> EIGHT, (k >> EIGHT) + (1 << (g.chunk - EIGHT))):
@@ -203,8 +182,9 @@ def _eight_at(g, k, at):
 @inline_kernel
 def _group_at(g, k, at):
     """The group of the eight from k on in whose rate `at` lies, of their rates end to end. O(1)."""
-    which, _, _ = _one_of_eight(g.rate, k, at)
+    which, _ = place_in_eight(g.rate, k, at)
     # Rounding: the last that has any.
+    which = min(which, 7)
     while g.rate[k + which] == 0.0:
         which -= 1
     return k + which
@@ -307,7 +287,7 @@ def draw_firsts(g, points, rng):
             points.tally[c, TRIED] = int(tried + total)
             points.tally[c, PICKED] = 0
             points.tally[c, BELOW] = 0
-            # Candidates that were thinned.
+            # Which group had candidates that were thinned, and 1; 0 for none.
             points.tally[c, BEYOND] = 0
         _run_lot(g, points, rng, begin, n)
         begin = end
