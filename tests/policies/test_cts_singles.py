@@ -76,7 +76,9 @@ def test_how_far_a_candidate_lies_beyond_its_level(sigma):
     """By the series as by the formula, to rounding."""
     for t in (1e-9, 0.01, 0.3, 0.999):
         wanted = np.log(np.expm1(-sigma) / np.expm1(-sigma * t))
-        assert np.log(1.0 / t) + (bend(sigma) - bend(sigma * t)) == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+        assert np.log(1.0 / t) + (bend(sigma) - bend(sigma * t)) == pytest.approx(
+            wanted, rel=1e-12, abs=1e-15
+        )
 
 
 def test_levels_of_single_classes_make_second_stages_rare():

@@ -3,9 +3,10 @@
 As in `staged_points` a Poisson process tells which arms of cold groups are candidates beyond the level of their class.
 Here it runs from the largest values down. An arm whose bound has the exponent sigma has points at rate sigma over
 0 < t < 1, and its first one tells how far beyond the level its candidate lies: t = 1 is the level itself. So the points
-of all groups come one after the other at the sum of their rates, and the group of each is drawn by its rate. No point
-after t lies farther beyond the level than log(1 / t) times the widest stride, so that two or three are drawn, whatever
-the level is, and the rest never. Whether a candidate is kept or thinned is asked as it comes, and which arm of
+of all groups of a class come one after the other at the sum of their rates, and the group of each is drawn by its rate.
+No point after t lies farther beyond the level than log(1 / t) times the widest stride, so that two or three are drawn,
+whatever the level is, and the rest never; nor does one of eight groups than by the widest stride of these, so that not
+for every point a group is looked up. Whether a candidate is kept or thinned is asked as it comes, and which arm of
 the group it is in the end. A class without any goes on by stages, and nothing of it is known then.
 """
 
@@ -56,7 +57,7 @@ from semibandit.policies.thompson.staged_process import SCRATCH
 
 # Classes go together in lots of this many: what is far away is asked for, and waited for together.
 _LOT = SCRATCH // 8
-# Where in the scratch a lot keeps, by class: where its process stands, the sum of its rates and its widest stride; and by
+# Where in the scratch a lot keeps, by class: where its process stands, the sum of its rates and its widest stride; by
 # point: its t, and log(1 / t).
 _AT, _TOTAL, _WIDEST, _T, _FAR = 0, _LOT, 2 * _LOT, 3 * _LOT, 4 * _LOT
 # Of `tally`, while firsts are drawn: candidates of several groups of the class were thinned.
