@@ -1,4 +1,4 @@
-"""The logarithm of kernels beside that of the standard library, and places among eight lengths."""
+"""The logarithm of kernels beside that of the standard library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from semibandit.compiled.eights import place_in_eight
 from semibandit.compiled.jit import kernel
 from semibandit.compiled.logarithm import log_of
 
@@ -16,11 +15,6 @@ from semibandit.compiled.logarithm import log_of
 def _fill(x, logs):
     for i in range(x.shape[0]):
         logs[i] = log_of(x[i])
-
-
-@kernel
-def _place(array, start, at):
-    return place_in_eight(array, start, at)
 
 
 @pytest.mark.bounds
@@ -37,16 +31,3 @@ def test_logarithms_are_right_to_rounding():
     logs = np.zeros(len(x))
     _fill(x, logs)
     np.testing.assert_allclose(logs, [math.log(v) for v in x], rtol=4e-16, atol=0)
-
-
-@pytest.mark.bounds
-def test_a_place_among_eight_lengths():
-    """Which of them it lies in, also where some are nothing, and behind all."""
-    rng = np.random.default_rng(2)
-    for _ in range(300):
-        lengths = rng.integers(0, 5, 24).astype(float)
-        ends = lengths[8:16].cumsum()
-        for at in np.arange(0.0, ends[-1] + 2.0, 0.5):
-            which = int((ends <= at).sum())
-            begin = ends[which - 1] if which else 0.0
-            assert _place(lengths, 8, at) == (which, at - begin)
