@@ -14,6 +14,7 @@ from semibandit.errors import FileError
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.posterior_groups import fill, list_groups, reopen, sum_rates
 from semibandit.policies.thompson.posterior_layout import (
+    BEND,
     BLOCK,
     CLASS,
     EIGHT,
@@ -41,6 +42,8 @@ from semibandit.policies.thompson.posterior_layout import (
     SIZE,
     SPARE,
     START,
+    STRIDE,
+    SURE,
     TOP,
     USED,
     WINS,
@@ -50,6 +53,7 @@ from semibandit.policies.thompson.posterior_layout import (
     group_at,
     rebuild_table,
 )
+from semibandit.policies.thompson.posterior_tail import bend
 
 
 def new_groups(arm: IntArray, classes: IntArray, n_classes: int) -> Groups:
@@ -250,6 +254,10 @@ def check_groups(g: Groups, present: Any) -> None:
         c, cold = int(row[CLASS]), int(row[BLOCK]) & 1
         assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
         assert g.owner[k >> g.chunk] == c and np.sign(g.stride[k]) == cold * (1 if row[G_LOSSES] > 0 else -1)
+        if cold:
+            sigma, stride, wins, bend_of = (float(g.const[k, x]) for x in (SIGMA, STRIDE, SURE, BEND))
+            assert stride == g.stride[k] and wins == row[G_WINS]
+            assert abs(bend_of - (bend(sigma) if sigma > 0.0 else 0.0)) < 1e-14
         size, start, log = int(row[SIZE]), int(row[START]), int(row[BLOCK]) >> 1
         assert 1 <= size <= 1 << log
         for i in range(size):
