@@ -29,7 +29,7 @@ pytestmark = pytest.mark.bounds
 
 @kernel
 def extend(order: Any, chunks: Any) -> Any:
-    return chunked.extend(order, chunks) if has_room_to_extend(chunks) else -2
+    return chunked.extend_chunks(order, chunks) if has_room_to_extend(chunks) else -2
 
 
 @kernel
@@ -50,7 +50,7 @@ def first_place(chunks: Any) -> Any:
 
 @kernel
 def empty(chunks: Any) -> None:
-    chunked.empty(chunks)
+    chunked.forget_chunks(chunks)
 
 
 @kernel

@@ -42,7 +42,7 @@ _FEW = 32
 # So many places, or chunks, are looked at together; so many words may be read beyond the last one.
 _TOGETHER = 8
 
-# What `extend` may take.
+# What `extend_chunks` may take.
 _CHUNKS_OF_PIECE = -(-PIECE // _FILL)
 
 _insert = insert_word(PLACES)
@@ -94,7 +94,7 @@ def new_chunks(tag_of: IntArray, most: int) -> Chunks:
 
 
 @inline_kernel
-def empty(chunks):
+def forget_chunks(chunks):
     """Let the front have no entries. O(its chunks)."""
     at = chunks.at
     for j in range(at[FIRST], at[LAST]):
@@ -268,12 +268,12 @@ def leave(chunks, place):
 
 @inline_kernel
 def has_room_to_extend(chunks):
-    """Whether there are free chunks for whatever `extend` takes. O(1)."""
+    """Whether there are free chunks for whatever `extend_chunks` takes. O(1)."""
     return chunks.at[N_FREE] >= _CHUNKS_OF_PIECE
 
 
 @inline_kernel
-def extend(order, chunks):
+def extend_chunks(order, chunks):
     """More entries, in order, from the segments; where in the directory they begin, or -1 if there are none. There must
     be room. Expected O(size of the segment)."""
     at = order.at

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from semibandit.compiled.jit import inline_kernel, kernel
-from semibandit.engines.order import chunks as front
-from semibandit.engines.order.chunks import arm_at, come, first_place, has_room_to_extend, leave, weight_at
+from semibandit.engines.order.chunks import (
+    arm_at,
+    come,
+    extend_chunks,
+    first_place,
+    forget_chunks,
+    has_room_to_extend,
+    leave,
+    weight_at,
+)
 from semibandit.engines.order.lazy import add_unsorted, begin_anew, end_unsorted
 from semibandit.engines.transversal.greedy_state import open_greedy
 from semibandit.engines.transversal.state import OUTSIDER, weigh
@@ -20,7 +28,7 @@ def order_anew(handle):
     """All outsiders at lam, unsorted; loops are left out. O(K)."""
     state = open_greedy(handle)
     begin_anew(state.order)
-    front.empty(state.front)
+    forget_chunks(state.front)
     node = state.matched_node
     for arm in range(node.shape[0]):
         if node[arm] == OUTSIDER and has_edges(state, arm):
@@ -36,7 +44,7 @@ def extend(handle):
     state = open_greedy(handle)
     if not has_room_to_extend(state.front):
         order_anew(handle)
-    return front.extend(state.order, state.front)
+    return extend_chunks(state.order, state.front)
 
 
 @inline_kernel

@@ -82,7 +82,7 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         classes=classes,
         info=rows_of(n_groups, N_COLUMNS, np.int64),
         const=rows_of(n_groups, N_CONST, np.float64),
-        table=np.full(_table_size(n_groups, n_classes << chunk), -1, dtype=np.int64),
+        table=np.full(_table_size(n_groups), -1, dtype=np.int64),
         members=np.zeros(room + 64, dtype=np.int64),
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
         head=np.full(n_classes, -1, dtype=np.int64),
@@ -209,9 +209,10 @@ def _by_group(n_groups: int, chunk: int) -> dict[str, Any]:
     }
 
 
-def _table_size(n_groups: int, begun: int) -> int:
-    """Slots for so many groups, a quarter more at least; of `begun` numbers half are hardly ever given out at once."""
-    return 1 << (2 * n_groups - 3 * min(n_groups, begun) // 4 - 1).bit_length()
+def _table_size(n_groups: int) -> int:
+    """Slots for so many groups: four times as many at least, so that a search hardly ever passes another group. With
+    half of the slots taken counting an outcome takes a tenth longer, by branches that nobody could foresee."""
+    return 1 << (4 * n_groups - 1).bit_length()
 
 
 def lacks_numbers(groups: Groups) -> bool:
@@ -221,7 +222,7 @@ def lacks_numbers(groups: Groups) -> bool:
 
 def with_room(groups: Groups) -> Groups:
     """`groups` with arrays that are twice as long. O(groups), amortised O(1) each."""
-    have, classes = len(groups.info), len(groups.population)
+    have = len(groups.info)
     want = 2 * have
     info, const = rows_of(want, N_COLUMNS, np.int64), rows_of(want, N_CONST, np.float64)
     info[:have], const[:have] = groups.info, groups.const
@@ -229,7 +230,7 @@ def with_room(groups: Groups) -> Groups:
     for name, array in longer.items():
         before = getattr(groups, name)
         array[: len(before)] = before
-    table = np.full(_table_size(want, classes << groups.chunk), -1, dtype=np.int64)
+    table = np.full(_table_size(want), -1, dtype=np.int64)
     grown = groups._replace(info=info, const=const, table=table, **longer)
     rebuild_table(grown)
     return grown
