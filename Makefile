@@ -53,7 +53,7 @@ demo: kernels  ## CUCB on a large instance of every matroid class: a table and d
 	@$(BIN)/semibandit demo
 
 # Bounds are checked beside the rest, by one process.
-test:  ## lint and the test suite (some 11 minutes on 2 slow cores in a fresh clone, 4 of them install, kernels and lint)
+test:  ## lint and the test suite (3.5 minutes on 2 fast cores in a fresh clone, a third of it install, kernels and lint; some three times that on slow ones)
 	@$(MAKE) --no-print-directory -j 2 kernels read lint postgres
 	@$(MAKE) --no-print-directory test-jit >$(VENV)/bounds.log 2>&1 & bounds=$$!; \
 	  $(MAKE) --no-print-directory test-fast; fast=$$?; \

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 
 from semibandit.compiled.jit import kernel
-from semibandit.compiled.memory import copy_four
+from semibandit.compiled.memory import insert_word
+
+_insert = insert_word(12)
 
 
 @kernel
-def copy(array: Any, to: Any, start: Any) -> None:
-    copy_four(array, to, start)
+def insert(array: Any, first: Any, i: Any, word: Any) -> None:
+    _insert(array, first, i, word)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_four_are_read_before_any_is_written(kind: type) -> None:
-    for to in range(9):
-        for start in range(9):
-            array = np.arange(12).astype(kind)
+def test_a_word_is_inserted_and_the_last_one_goes(kind: type) -> None:
+    for first in range(4):
+        for i in range(12):
+            array = np.arange(1, 17).astype(kind)
             expected = array.copy()
-            expected[to : to + 4] = array[start : start + 4]
-            copy(array, to, start)
+            expected[first : first + 12] = np.insert(array[first : first + 12], i, -7)[:12]
+            insert(array, first, i, array.dtype.type(-7))
             assert np.array_equal(array, expected)

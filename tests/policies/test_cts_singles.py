@@ -9,7 +9,7 @@ from scipy import stats
 import semibandit as sb
 from semibandit.policies.thompson.posterior_groups import set_level
 from semibandit.policies.thompson.posterior_layout import GROUPS, SECOND, X0
-from semibandit.policies.thompson.staged_firsts import _over
+from semibandit.policies.thompson.posterior_tail import bend
 from semibandit.policies.thompson.staged_points import BELOW, TRIED
 
 # (successes, failures, arms): few groups of many arms, where a group has many candidates and an arm many points; groups
@@ -76,7 +76,9 @@ def test_how_far_a_candidate_lies_beyond_its_level(sigma):
     """By the series as by the formula, to rounding."""
     for t in (1e-9, 0.01, 0.3, 0.999):
         wanted = np.log(np.expm1(-sigma) / np.expm1(-sigma * t))
-        assert _over(sigma, t, np.log(1.0 / t)) == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+        assert np.log(1.0 / t) + (bend(sigma) - bend(sigma * t)) == pytest.approx(
+            wanted, rel=1e-12, abs=1e-15
+        )
 
 
 def test_levels_of_single_classes_make_second_stages_rare():

@@ -85,17 +85,43 @@ def shift_entries(typingctx, array, to, start, n):
     return types.void(array, types.int64, types.int64, types.int64), codegen
 
 
-@intrinsic
-def copy_four(typingctx, array, to, start):
-    """array[to : to + 4] = array[start : start + 4], four words of 64 bits that are read before any is written."""
-    if not (isinstance(array, types.Array) and array.dtype in (types.int64, types.float64)):
-        return None
+def insert_word(size: int) -> Any:
+    """A function (array, first, i, word) that puts a word before the i-th of the `size` words from array[first] on, the
+    last of which is gone then; `size` is a multiple of four. In vector registers, and without branches."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        four = ir.VectorType(_int(), 4).as_pointer()
-        target, source = (builder.bitcast(builder.gep(data, [args[i]]), four) for i in (1, 2))
-        builder.store(builder.load(source, align=8), target, align=8)
-        return context.get_dummy_value()
+    def insert(typingctx, array, first, i, word):
+        if not (isinstance(array, types.Array) and array.dtype in (types.int64, types.float64)):
+            return None
 
-    return types.void(array, types.int64, types.int64), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            begin = builder.bitcast(builder.gep(data, [args[1]]), _int().as_pointer())
+            four = ir.VectorType(_int(), 4)
+            zeros = ir.Constant(ir.VectorType(_int(32), 4), [ir.Constant(_int(32), 0)] * 4)
+            none = ir.Constant(four, ir.Undefined)
+
+            def everywhere(one: Any) -> Any:
+                return builder.shuffle_vector(builder.insert_element(none, one, zero), none, zeros)
+
+            def place(k: int) -> Any:
+                return builder.bitcast(builder.gep(begin, [ir.Constant(_int(), k)]), four.as_pointer())
+
+            zero = ir.Constant(_int(32), 0)
+            at, new = everywhere(args[2]), everywhere(builder.bitcast(args[3], _int()))
+            for k in range(size - 4, -1, -4):
+                lanes = ir.Constant(four, [ir.Constant(_int(), k + lane) for lane in range(4)])
+                old = builder.load(place(k), align=8)
+                if k > 0:
+                    before = builder.load(place(k - 1), align=8)
+                else:  # nothing before the first word is read
+                    mask = [ir.Constant(_int(32), lane) for lane in (0, 0, 1, 2)]
+                    before = builder.shuffle_vector(old, none, ir.Constant(ir.VectorType(_int(32), 4), mask))
+                moved = builder.select(builder.icmp_signed("==", lanes, at), new, before)
+                builder.store(
+                    builder.select(builder.icmp_signed("<", lanes, at), old, moved), place(k), align=8
+                )
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, types.int64, array.dtype), codegen
+
+    return intrinsic(insert)

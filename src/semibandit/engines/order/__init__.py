@@ -5,5 +5,5 @@ All keep the same promise: arms are told of as they change, and the order is mad
 kept      one order, all of it repaired at every update: O(K) per round, for engines that look at everything anyway
 two_runs  a long run that rests and a short one with the arms that moved: O(sqrt(D K)) per round while lam stands still
 lazy      arms outside a base, sorted only as far as someone looks: O(log K) for an arm that comes or goes
-holes     the front of a lazy order with tags beside its entries: what leaves is a hole, what comes comes at once
+chunks    the front of a lazy order in chunks with tags: what comes moves few entries, what leaves is a hole
 """

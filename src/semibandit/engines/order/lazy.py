@@ -22,9 +22,8 @@ from semibandit.compiled.memory import shift_entries
 from semibandit.compiled.sorting import merge_sort, sort_keys
 
 # Entries of `at`: where the entries begin, where the front ends, where the entries end, how many segments there are,
-# how many places are free at first before the entries, how far somebody looked last, and up to where the front is as it
-# was when somebody wrote so here.
-HEAD, FRONT, END, N_SEGMENTS, MARGIN, LOOKED_TO, STEADY = range(7)
+# how many places are free at first before the entries, and how far somebody looked last.
+HEAD, FRONT, END, N_SEGMENTS, MARGIN, LOOKED_TO = range(6)
 
 # A segment of at most PIECE entries is sorted, not halved. A front longer than LONG_FRONT, and than four times what was
 # looked at last, is cut, so that joining it stays cheap; what is looked at in every round must not be sorted in every
@@ -61,15 +60,13 @@ class LazyOrder(NamedTuple):
     bins: Ints1
 
 
-def new_lazy_order(n_arms: int, most: int, ahead: int = 0) -> LazyOrder:
-    """An order of nobody; `most` is the most that will ever join at once, `ahead` how many free places there are before
-    the head besides. O(K)."""
-    margin = most + ahead
-    room, scratch = 2 * n_arms + PIECE + margin, max(PIECE, most)
+def new_lazy_order(n_arms: int, most: int) -> LazyOrder:
+    """An order of nobody; `most` is the most that will ever join at once. O(K)."""
+    room, scratch = 2 * n_arms + PIECE + most, max(PIECE, most)
     return LazyOrder(
         weight=np.zeros(room),
         arm=np.zeros(room, dtype=np.int64),
-        at=np.array([margin, margin, margin, 0, margin, 0, 0], dtype=np.int64),
+        at=np.array([most, most, most, 0, most, 0], dtype=np.int64),
         begin=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
         key_weight=np.zeros(_MOST_SEGMENTS),
         key_arm=np.zeros(_MOST_SEGMENTS, dtype=np.int64),
@@ -83,7 +80,7 @@ def new_lazy_order(n_arms: int, most: int, ahead: int = 0) -> LazyOrder:
 
 
 @inline_kernel
-def _is_after(weight, arm, key_weight, key_arm):
+def is_after(weight, arm, key_weight, key_arm):
     return (weight < key_weight) | ((weight == key_weight) & (arm > key_arm))
 
 
@@ -96,7 +93,7 @@ def begin_anew(order):
     order.loose[:] = 0
     at = order.at
     at[HEAD] = at[FRONT] = at[END] = at[MARGIN]
-    at[N_SEGMENTS] = at[STEADY] = 0
+    at[N_SEGMENTS] = 0
 
 
 @inline_kernel
@@ -147,7 +144,7 @@ def _halve(order, first, last):
         # Hardly ever: nothing is after the key, as the same entries were drawn again and again.
         best = first
         for i in range(first + 1, last):
-            if _is_after(order.weight[best], order.arm[best], order.weight[i], order.arm[i]):
+            if is_after(order.weight[best], order.arm[best], order.weight[i], order.arm[i]):
                 best = i
         key_weight, key_arm = order.weight[best], order.arm[best]
         cut = _partition(order, first, last, key_weight, key_arm)
@@ -179,7 +176,7 @@ def _partition(order, first, last, key_weight, key_arm):
         w, a = weight[i], arm[i]
         weight[i], arm[i] = weight[cut], arm[cut]
         weight[cut], arm[cut] = w, a
-        cut += 0 if _is_after(w, a, key_weight, key_arm) else 1
+        cut += 0 if is_after(w, a, key_weight, key_arm) else 1
     return cut
 
 
@@ -202,7 +199,6 @@ def close_gaps(order, end):
     """Entries of the front before `end` whose arm was made -1 are gone: let the others move up. O(end - HEAD)."""
     weight, arm = order.weight, order.arm
     order.at[LOOKED_TO] = end - order.at[HEAD]
-    order.at[STEADY] = 0
     to = end
     for i in range(end - 1, order.at[HEAD] - 1, -1):
         if arm[i] >= 0:
@@ -242,21 +238,7 @@ def join_many(order, n):
 def is_behind_front(order, weight, arm):
     """Whether an entry belongs to one of the segments. O(1)."""
     top = order.at[N_SEGMENTS] - 1
-    return top >= 0 and _is_after(weight, arm, order.key_weight[top], order.key_arm[top])
-
-
-@inline_kernel
-def place_in_front(order, weight, arm):
-    """The place of the first entry of the front that is after an entry, its end if there is none. O(log of its
-    length)."""
-    first, n = order.at[HEAD], order.at[FRONT] - order.at[HEAD]
-    while n > 0:
-        # Without branches: half of them would be wrong.
-        half = (n + 1) >> 1
-        i = first + half - 1
-        first += 0 if _is_after(order.weight[i], order.arm[i], weight, arm) else half
-        n -= half
-    return first
+    return top >= 0 and is_after(weight, arm, order.key_weight[top], order.key_arm[top])
 
 
 @inline_kernel
@@ -266,9 +248,8 @@ def _merge_into_front(order, m):
     i, j, front = order.at[HEAD], 0, order.at[FRONT]
     to = i - m
     order.at[HEAD] = to
-    order.at[STEADY] = 0
     while j < m:
-        if i < front and _is_after(new_weight[j], new_arm[j], weight[i], arm[i]):
+        if i < front and is_after(new_weight[j], new_arm[j], weight[i], arm[i]):
             weight[to], arm[to] = weight[i], arm[i]
             i += 1
         else:
@@ -288,7 +269,7 @@ def join(order, arm, weight):
     to = at[END]
     at[END] = to + 1
     for j in range(at[N_SEGMENTS]):
-        if _is_after(weight, arm, order.key_weight[j], order.key_arm[j]):
+        if is_after(weight, arm, order.key_weight[j], order.key_arm[j]):
             order.weight[to], order.arm[to] = weight, arm
             return True
         first = begin[j]
@@ -297,30 +278,21 @@ def join(order, arm, weight):
         to = first
     at[FRONT] = to + 1
     head = at[HEAD]
-    while to > head and _is_after(order.weight[to - 1], order.arm[to - 1], weight, arm):
+    while to > head and is_after(order.weight[to - 1], order.arm[to - 1], weight, arm):
         order.weight[to], order.arm[to] = order.weight[to - 1], order.arm[to - 1]
         to -= 1
     order.weight[to], order.arm[to] = weight, arm
-    at[STEADY] = min(at[STEADY], to)
     return True
-
-
-@inline_kernel
-def is_long(order):
-    """Whether the front is to be cut. O(1)."""
-    at = order.at
-    return at[FRONT] - at[HEAD] > max(LONG_FRONT, 4 * at[LOOKED_TO])
 
 
 @inline_kernel
 def cut_front(order):
     """Make what is long of the front a segment. O(1)."""
     at = order.at
-    if is_long(order):
+    if at[FRONT] - at[HEAD] > max(LONG_FRONT, 4 * at[LOOKED_TO]):
         cut = at[HEAD] + max(PIECE, 2 * at[LOOKED_TO])
         _add_segment(order, cut, order.weight[cut - 1], order.arm[cut - 1])
         at[FRONT] = cut
-        at[STEADY] = min(at[STEADY], cut)
 
 
 @inline_kernel
@@ -338,7 +310,6 @@ def _make_room(order):
     at[HEAD] -= by
     at[FRONT] -= by
     at[END] -= by
-    at[STEADY] = 0
     return True
 
 

@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.answer import arms_in
-from semibandit.engines.order.holes import check_holes, holes_in
-from semibandit.engines.order.lazy import END, FRONT, HEAD, check_lazy_order
+from semibandit.engines.order import chunks
+from semibandit.engines.order.chunks import check_front, places_of
+from semibandit.engines.order.lazy import END, FRONT, check_lazy_order
 from semibandit.engines.transversal.best_outsiders import check_best_outsiders
 from semibandit.engines.transversal.greedy_state import MOST, N_BASE, KeptGreedy
 from semibandit.engines.transversal.state import (
@@ -130,12 +131,12 @@ def check_greedy(s: KeptGreedy, absent: npt.NDArray[np.bool_]) -> None:
 def _check_outsiders(s: KeptGreedy) -> None:
     """Every outsider but the loops has an entry with its weight, and every other entry is counted as loose."""
     check_lazy_order(s.order)
-    check_holes(s.order, s.holes)
+    check_front(s.order, s.front)
     weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
-    head, front, end = (int(s.order.at[name]) for name in (HEAD, FRONT, END))
-    entries = np.concatenate((head + np.flatnonzero(~holes_in(s.order, s.holes)), np.arange(front, end)))
-    arms = s.order.arm[entries]
+    places, behind = places_of(s.front), slice(int(s.order.at[FRONT]), int(s.order.at[END]))
+    arms = np.concatenate((chunks.arms_in(s.front, places), s.order.arm[behind]))
+    written = np.concatenate((chunks.weights_in(s.front, places), s.order.weight[behind]))
     waits = (s.matched_node == OUTSIDER) & (np.diff(s.indptr) > 0)
-    counts = (s.order.weight[entries] == weight[arms]) & waits[arms]
+    counts = (written == weight[arms]) & waits[arms]
     assert np.array_equal(np.unique(arms[counts]), np.flatnonzero(waits))
     assert np.array_equal(np.bincount(arms, minlength=len(waits)), waits + s.order.loose)

@@ -22,8 +22,8 @@ from semibandit.engines.answer import (
     outside_went,
     write_answer,
 )
-from semibandit.engines.order.holes import close_holes, come, leave
-from semibandit.engines.order.lazy import FRONT, HEAD, LOOKED_TO, loosen
+from semibandit.engines.order.chunks import FIRST, LAST, arm_at, come, first_of, leave, next_with, weight_at
+from semibandit.engines.order.lazy import loosen
 from semibandit.engines.transversal.bits import insert
 from semibandit.engines.transversal.greedy_paths import augment, match
 from semibandit.engines.transversal.greedy_state import LOOKED, MOST, N_BASE, N_NEW, open_greedy
@@ -65,7 +65,12 @@ def _take_in_doubt(handle, state):
     first = first_outsider(handle, state)
     if first < 0:
         return 0
-    top, top_arm, n, n_right = order.weight[first], order.arm[first], 0, matched_arm.shape[0]
+    top, top_arm, n, n_right = (
+        weight_at(state.front, first),
+        arm_at(state.front, first),
+        0,
+        matched_arm.shape[0],
+    )
     # The first two loops without branches or anything that depends on the step before: they run in vector registers.
     for r in range(n_right):
         weight[r] = weigh(state.recs, state.lam, max(matched_arm[r], 0))
@@ -95,21 +100,22 @@ def _fill(handle, n_doubt):
     What a failed search reached is dead for the rest of the round, as in `resolve.greedy`.
     """
     state = open_greedy(handle)
-    order, size = state.order, state.size
+    size = state.size
     _let_go(handle, n_doubt)
-    i, n, looked = order.at[HEAD], size[N_BASE], 0
+    j, n, looked = state.front.at[FIRST], size[N_BASE], 0
     while True:
-        if state.near.shape[1] == 2:
-            i, n, more = walk_two(state, i, n)
-        else:
-            i, n, more = _walk(handle, state, i, n)
-        looked += more
-        if n == size[MOST]:
-            break
-        if not extend(handle):
+        if j < state.front.at[LAST]:
+            if state.dead.shape[0] == 2:
+                n, more = walk_two(state, j, n)
+            else:
+                n, more = _walk(handle, state, j, n)
+            looked += more
+            if n == size[MOST]:
+                break
+        j = extend(handle)
+        if j < 0:
             size[MOST] = n
             break
-    order.at[LOOKED_TO] = i - order.at[HEAD]
     size[N_NEW] = n - size[N_BASE] - _number_of_returned(state, n_doubt)
     size[N_BASE] = n
     size[LOOKED] = looked
@@ -118,13 +124,10 @@ def _fill(handle, n_doubt):
 
 @kernel
 def _let_go(handle, n_doubt):
-    """The arms in doubt come into the order. O((n + 1) log K) for n of them, and what moves in the front."""
+    """The arms in doubt come into the order. O((n + 1) log K) for n of them."""
     state = open_greedy(handle)
-    order, holes = state.order, state.holes
     outside_went(state.answer, state.matched_node)
-    if 2 * holes.number[0] > order.at[FRONT] - order.at[HEAD]:
-        close_holes(order, holes)
-    if not come(order, holes, n_doubt):
+    if not come(state.order, state.front, n_doubt):
         order_anew(handle)
 
 
@@ -147,37 +150,39 @@ def _revive(state):
 
 
 @inline_kernel
-def _walk(handle, state, i, n):
+def _walk(handle, state, j, n):
     """`walk_two` for any number of right nodes."""
-    order, tag = state.order, state.holes.tag
-    end, most, looked = order.at[FRONT], state.size[MOST], 0
-    alive, before = _alive(state), np.int64(-1)
+    front, place, last = state.front, first_of(state.front, j), state.front.at[LAST]
+    most, looked, before = state.size[MOST], 0, np.int64(-1)
+    alive0, alive1 = _alive(state)
     while n < most:
-        while i < end and tag[0, i] & alive == 0:
-            i += 1
-        if i == end:
+        j, place = next_with(front, j, place, last, alive0, alive1)
+        if j == last:
             break
-        if not is_loose(state, i, before):
-            arm = before = order.arm[i]
+        if not is_loose(state, place, before):
+            arm = before = arm_at(front, place)
             looked += 1
             if not augment(handle, state, arm):
-                alive = _alive(state)
-                i += 1
+                alive0, alive1 = _alive(state)
+                place += 1
                 continue
             answer_came(state.answer, arm)
             n += 1
-        leave(state.holes, i)
-        i += 1
-    return i, n, looked
+        leave(front, place)
+        place += 1
+    return n, looked
 
 
 @inline_kernel
 def _alive(state):
-    """The bits r mod 64 of all right nodes r that are not dead. O(n_right / 64)."""
-    bits = np.int64(0)
-    for word in range(state.dead.shape[0]):
-        bits |= ~state.dead[word]
-    return bits
+    """The bits r mod 128 of all right nodes r that are not dead. O(n_right / 64)."""
+    dead = state.dead
+    bits0 = bits1 = np.int64(0)
+    for word in range(0, dead.shape[0], 2):
+        bits0 |= ~dead[word]
+    for word in range(1, dead.shape[0], 2):
+        bits1 |= ~dead[word]
+    return bits0, bits1
 
 
 @inline_kernel

@@ -9,14 +9,11 @@ import numpy as np
 from semibandit.arms import FloatArray, IntArray
 from semibandit.compiled.handle import Flags1, Floats1, Floats2, Ints1, Ints2, Shorts1, Shorts2, opener
 from semibandit.engines.answer import Answer, new_answer
-from semibandit.engines.order.holes import Holes, new_holes
+from semibandit.engines.order.chunks import Chunks, new_chunks
 from semibandit.engines.order.lazy import LazyOrder, new_lazy_order
 from semibandit.engines.transversal.bits import all_of, empty_sets
 from semibandit.engines.transversal.state import OUTSIDER, RIGHT, Challengers
 from semibandit.matroids import Transversal
-
-# So many times the number of right nodes are the places before the head of the order.
-_AHEAD = 63
 
 
 class Doubt(NamedTuple):
@@ -39,9 +36,8 @@ class Steps(NamedTuple):
 class KeptGreedy(NamedTuple):
     """The base, each arm matched to a right node, and the outsiders in order.
 
-    Sets of right nodes are rows of bits, two words at least. With at most 128 right nodes `near` has those next to each
-    arm (`two_words`); with more it has one word, the bits r mod 64 of them: an arm none of whose bits is that of a
-    right node alive need not be looked at.
+    Sets of right nodes are rows of bits, two words at least. `near` has two words for each arm, the bits r mod 128 of
+    the right nodes next to it: an arm none of whose bits is that of a right node alive need not be looked at.
 
     `matched_node` by arm (or OUTSIDER, ABSENT), `matched_arm` by right node (or -1), `ahead` the right nodes next to
     that arm, `free` those without one, `dead` those from which none of these can be reached (scratch). `size` is the
@@ -54,7 +50,7 @@ class KeptGreedy(NamedTuple):
     edge: Shorts2
     near: Ints2
     order: LazyOrder
-    holes: Holes
+    front: Chunks
     matched_node: Shorts1
     matched_arm: Ints1
     ahead: Ints2
@@ -78,17 +74,14 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
     """A state whose base is still to be found, over the same edges as `challengers`. O(K + n_right^2 / 64)."""
     n_arms, n_right = matroid.n_arms, matroid.n_right
     n_bits = max(n_right, 65)  # two words at least
-    near = _near(challengers, n_right)
-    # What leaves deep in the front gives no place back at its head: with few places there, the front would be closed up
-    # every other round.
-    order = new_lazy_order(n_arms, n_right, min(_AHEAD * n_right, n_arms))
+    near = _near(challengers)
     return KeptGreedy(
         recs=recs,
         indptr=challengers.indptr,
         edge=challengers.edge,
         near=near,
-        order=order,
-        holes=new_holes(order, near),
+        order=new_lazy_order(n_arms, n_right),
+        front=new_chunks(near, n_right),
         matched_node=np.full(n_arms, OUTSIDER, dtype=np.int32),
         matched_arm=np.full(n_right, -1, dtype=np.int64),
         ahead=empty_sets(n_right, n_bits),
@@ -108,11 +101,11 @@ def new_kept_greedy(matroid: Transversal, recs: FloatArray, challengers: Challen
     )
 
 
-def _near(challengers: Challengers, n_right: int) -> IntArray:
+def _near(challengers: Challengers) -> IntArray:
     """`near` of a `KeptGreedy`. O(K + edges)."""
-    n_arms, width = len(challengers.indptr) - 1, 2 if n_right <= 128 else 1
+    n_arms = len(challengers.indptr) - 1
     arm = np.repeat(np.arange(n_arms), np.diff(challengers.indptr))
     node = challengers.edge[:, RIGHT].astype(np.int64)
-    words = np.zeros(n_arms * width, dtype=np.int64)
-    np.bitwise_or.at(words, arm * width + (node >> 6) % width, np.int64(1) << (node & 63))
-    return words.reshape(n_arms, width)
+    words = np.zeros(2 * n_arms, dtype=np.int64)
+    np.bitwise_or.at(words, 2 * arm + (node >> 6) % 2, np.int64(1) << (node & 63))
+    return words.reshape(n_arms, 2)

@@ -10,15 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from semibandit.compiled.jit import inline_kernel
-from semibandit.compiled.words import lowest_bit, places_that_meet, two_words
+from semibandit.compiled.words import lowest_bit, two_words
 from semibandit.engines.answer import answer_came
-from semibandit.engines.order.holes import leave
-from semibandit.engines.order.lazy import FRONT
+from semibandit.engines.order.chunks import LAST, arm_at, first_of, leave, next_with
 from semibandit.engines.transversal.greedy_state import MOST
 from semibandit.engines.transversal.outsiders import is_loose
-
-# So many places are passed over at a time.
-_PLACES = 8
 
 
 @inline_kernel
@@ -47,44 +43,33 @@ def near_free(ahead, free0, free1):
 
 
 @inline_kernel
-def next_alive(tag, i, end, alive0, alive1):
-    """The first place from i on with one of these right nodes in its tags; `end` if there is none. O(places passed)."""
-    while i < end:
-        meet = places_that_meet(tag, i, alive0, alive1)
-        if meet != 0:
-            return min(i + lowest_bit(meet), end)
-        i += _PLACES
-    return end
-
-
-@inline_kernel
-def walk_two(state, i, n):
-    """Greedy from place i of the front on, with n arms in the base: (where it stands, arms in the base, arms looked at)
-    when the base is full or the front ends. Changes everything. O(places passed), and O(right nodes reached) for each
-    arm looked at.
+def walk_two(state, j, n):
+    """Greedy from the chunk at j of the front's directory on, with n arms in the base: (arms in the base, arms looked
+    at) when the base is full or the front ends. Changes everything. O(places and chunks passed), and O(right nodes
+    reached) for each arm looked at.
 
     A search picks right nodes in the `hint` first. It holds all next to whose arm one is free, and some that were so.
     """
-    order, tag = state.order, state.holes.tag
+    front, tag, place = state.front, state.front.tag, first_of(state.front, j)
     ahead, node, matched_arm = state.ahead, state.matched_node, state.matched_arm
     step_node, step_new = state.search.node, state.search.new
-    end, most = order.at[FRONT], state.size[MOST]
+    end, most = front.at[LAST], state.size[MOST]
     free0, free1 = state.free[0], state.free[1]
     dead0, dead1 = state.dead[0], state.dead[1]
     hint0, hint1 = near_free(ahead, free0, free1)
     looked, before = 0, np.int64(-1)
     while n < most:
-        i = next_alive(tag, i, end, ~dead0, ~dead1)
-        if i == end:
+        j, place = next_with(front, j, place, end, ~dead0, ~dead1)
+        if j == end:
             break
-        arm = order.arm[i]
-        if is_loose(state, i, before):
-            leave(state.holes, i)
-            i += 1
+        arm = arm_at(front, place)
+        if is_loose(state, place, before):
+            leave(front, place)
+            place += 1
             continue
         before = arm
         looked += 1
-        near0, near1 = tag[0, i], tag[1, i]
+        near0, near1 = tag[0, place], tag[1, place]
         seed0, seed1 = near0 & ~dead0, near1 & ~dead1
         reached0, reached1 = dead0 | seed0, dead1 | seed1
         hit0, hit1 = seed0 & free0, seed1 & free1
@@ -107,7 +92,7 @@ def walk_two(state, i, n):
             reached1 |= new1
             seed0 = (seed0 ^ bit0) | new0
             seed1 = (seed1 ^ bit1) | new1
-        i += 1
+        place += 1
         if hit0 | hit1 == 0:
             dead0, dead1 = reached0, reached1
             continue
@@ -142,9 +127,9 @@ def walk_two(state, i, n):
         ahead[to, 0], ahead[to, 1] = near0, near1
         matched_arm[to] = arm
         node[arm] = to
-        leave(state.holes, i - 1)
+        leave(front, place - 1)
         answer_came(state.answer, arm)
         n += 1
     state.free[0], state.free[1] = free0, free1
     state.dead[0], state.dead[1] = dead0, dead1
-    return i, n, looked
+    return n, looked

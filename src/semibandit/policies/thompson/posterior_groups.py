@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.logarithm import log_of
 from semibandit.compiled.memory import prefetch
 from semibandit.policies.thompson.beta import log_beta_of_counts
 from semibandit.policies.thompson.posterior_layout import (
     AHEAD,
+    BEND,
     BLOCK,
     CLASS,
     EIGHT,
@@ -36,6 +38,8 @@ from semibandit.policies.thompson.posterior_layout import (
     SIZE,
     SPARE,
     START,
+    STRIDE,
+    SURE,
     TOUCH,
     USED,
     WINS,
@@ -53,7 +57,7 @@ from semibandit.policies.thompson.posterior_layout import (
     seek,
     tag_of,
 )
-from semibandit.policies.thompson.posterior_tail import tail_bound, tail_slope, touching
+from semibandit.policies.thompson.posterior_tail import exponent_of, tail_bound, tail_slope, touching
 
 # A group is cold when one of its arms reaches x0 with a probability below this, by the bound.
 COLD_BELOW = 0.8
@@ -181,11 +185,17 @@ def classify(g, k):
         bound, touch, ahead = bound_at(g, k, g.level[c, X0], g.level[c, LOG_X0], g.level[c, LOG_Y0])
         if bound < COLD_BELOW:
             g.info[k, BLOCK] |= 1
-            g.const[k, SIGMA] = -math.log1p(-bound)
+            sigma = exponent_of(bound)
+            g.const[k, SIGMA] = sigma
             g.const[k, TOUCH] = touch
             g.const[k, AHEAD] = ahead
             wins, losses = float(g.info[k, G_WINS]), float(g.info[k, G_LOSSES])
-            g.stride[k] = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
+            stride = 1.0 / tail_slope(wins, losses, touch) if losses > 0.0 else -1.0
+            g.stride[k] = stride
+            g.const[k, STRIDE] = stride
+            g.const[k, SURE] = wins
+            # As `bend` of sigma: bound is 1 - e^-sigma.
+            g.const[k, BEND] = log_of(bound / sigma) if sigma > 0.0 else 0.0
 
 
 @kernel

@@ -17,8 +17,9 @@ GROUP, PLACE, WINS, LOSSES = 0, 1, 2, 3
 SIZE, START, BLOCK, NEXT, PREV, CLASS, G_WINS, G_LOSSES = 0, 1, 2, 3, 4, 5, 6, 7
 N_COLUMNS = 8
 # SIGMA: -log(1 - bound), the exponent at which a sample of an arm stands that just reaches the level; 0 if hot.
-LOG_BETA, TOUCH, AHEAD, SIGMA = 0, 1, 2, 3
-N_CONST = 4
+# BEND: log((1 - e^-SIGMA) / SIGMA). STRIDE and SURE: the strides that `stride` has, and the successes, once more.
+LOG_BETA, TOUCH, AHEAD, SIGMA, BEND, STRIDE, SURE = 0, 1, 2, 3, 4, 5, 6
+N_CONST = 8
 # Of `level`, a row for each class: x0 and its logarithms; samples needed in late rounds, a factor on them that grows
 # when they were too few, groups of the class at the last setting, work wasted since, and the level of a second stage.
 X0, LOG_X0, LOG_Y0, NEED, BOOST, GROUPS, WASTE, SECOND = 0, 1, 2, 3, 4, 5, 6, 7

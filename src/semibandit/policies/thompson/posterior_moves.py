@@ -25,6 +25,7 @@ from semibandit.policies.thompson.posterior_layout import (
     PLACE,
     SIGMA,
     SIZE,
+    SPARE,
     START,
     WINS,
     enter,
@@ -115,6 +116,7 @@ def _ask_for(g, arms, won, begin, end):
                 prefetch(g.members, start + size - 1)
             else:
                 prefetch(g.table, home(g, tag_of(g.info[k, CLASS], g.arm[arm, WINS], g.arm[arm, LOSSES])))
+                prefetch(g.stride, k)
     for i in range(begin, end):
         arm = arms[i]
         k = g.arm[arm, GROUP]
@@ -127,6 +129,13 @@ def _ask_for(g, arms, won, begin, end):
                 prefetch_to_write(g.info, to)
                 prefetch(g.const, to)
                 prefetch(g.rate, to)
+            elif size > 1:
+                new = g.ids[g.info[k, CLASS], SPARE]
+                if new >= 0:
+                    prefetch_to_write(g.info, new)
+                    prefetch_to_write(g.const, new)
+                    prefetch(g.rate, new)
+                    prefetch(g.stride, new)
     for i in range(begin, end):
         arm = arms[i]
         k = g.arm[arm, GROUP]

@@ -14,6 +14,7 @@ from semibandit.errors import FileError
 from semibandit.policies.state import array_of
 from semibandit.policies.thompson.posterior_groups import fill, list_groups, reopen, sum_rates
 from semibandit.policies.thompson.posterior_layout import (
+    BEND,
     BLOCK,
     CLASS,
     EIGHT,
@@ -41,6 +42,8 @@ from semibandit.policies.thompson.posterior_layout import (
     SIZE,
     SPARE,
     START,
+    STRIDE,
+    SURE,
     TOP,
     USED,
     WINS,
@@ -50,6 +53,7 @@ from semibandit.policies.thompson.posterior_layout import (
     group_at,
     rebuild_table,
 )
+from semibandit.policies.thompson.posterior_tail import bend
 
 
 def new_groups(arm: IntArray, classes: IntArray, n_classes: int) -> Groups:
@@ -78,7 +82,7 @@ def _empty(arm: IntArray, classes: IntArray, n_classes: int, sizes: IntArray, n_
         classes=classes,
         info=rows_of(n_groups, N_COLUMNS, np.int64),
         const=rows_of(n_groups, N_CONST, np.float64),
-        table=np.full(_table_size(n_groups, n_classes << chunk), -1, dtype=np.int64),
+        table=np.full(_table_size(n_groups), -1, dtype=np.int64),
         members=np.zeros(room + 64, dtype=np.int64),
         blocks=np.full(N_LOGS, -1, dtype=np.int64),
         head=np.full(n_classes, -1, dtype=np.int64),
@@ -205,9 +209,10 @@ def _by_group(n_groups: int, chunk: int) -> dict[str, Any]:
     }
 
 
-def _table_size(n_groups: int, begun: int) -> int:
-    """Slots for so many groups, a quarter more at least; of `begun` numbers half are hardly ever given out at once."""
-    return 1 << (2 * n_groups - 3 * min(n_groups, begun) // 4 - 1).bit_length()
+def _table_size(n_groups: int) -> int:
+    """Slots for so many groups: four times as many at least, so that a search hardly ever passes another group. With
+    half of the slots taken counting an outcome takes a tenth longer, by branches that nobody could foresee."""
+    return 1 << (4 * n_groups - 1).bit_length()
 
 
 def lacks_numbers(groups: Groups) -> bool:
@@ -217,7 +222,7 @@ def lacks_numbers(groups: Groups) -> bool:
 
 def with_room(groups: Groups) -> Groups:
     """`groups` with arrays that are twice as long. O(groups), amortised O(1) each."""
-    have, classes = len(groups.info), len(groups.population)
+    have = len(groups.info)
     want = 2 * have
     info, const = rows_of(want, N_COLUMNS, np.int64), rows_of(want, N_CONST, np.float64)
     info[:have], const[:have] = groups.info, groups.const
@@ -225,7 +230,7 @@ def with_room(groups: Groups) -> Groups:
     for name, array in longer.items():
         before = getattr(groups, name)
         array[: len(before)] = before
-    table = np.full(_table_size(want, classes << groups.chunk), -1, dtype=np.int64)
+    table = np.full(_table_size(want), -1, dtype=np.int64)
     grown = groups._replace(info=info, const=const, table=table, **longer)
     rebuild_table(grown)
     return grown
@@ -250,6 +255,10 @@ def check_groups(g: Groups, present: Any) -> None:
         c, cold = int(row[CLASS]), int(row[BLOCK]) & 1
         assert g.rate[k] == row[SIZE] * g.const[k, SIGMA] and (cold or g.const[k, SIGMA] == 0)
         assert g.owner[k >> g.chunk] == c and np.sign(g.stride[k]) == cold * (1 if row[G_LOSSES] > 0 else -1)
+        if cold:
+            sigma, stride, wins, bend_of = (float(g.const[k, x]) for x in (SIGMA, STRIDE, SURE, BEND))
+            assert stride == g.stride[k] and wins == row[G_WINS]
+            assert abs(bend_of - (bend(sigma) if sigma > 0.0 else 0.0)) < 1e-14
         size, start, log = int(row[SIZE]), int(row[START]), int(row[BLOCK]) >> 1
         assert 1 <= size <= 1 << log
         for i in range(size):

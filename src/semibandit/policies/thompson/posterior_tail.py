@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from semibandit.compiled.jit import inline_kernel, kernel
+from semibandit.compiled.logarithm import log_of
 from semibandit.compiled.random import next_beta, next_exponential, next_uniform
 
 
@@ -43,8 +44,32 @@ def tail_bound(wins, losses, log_b, log_x, log_y, touch, ahead):
     if touch == 0.0:
         return 1.0
     slope = tail_slope(wins, losses, touch)
-    log_f = wins * math.log(touch) + (losses + 1.0) * (log_y - ahead) - log_b
+    log_f = wins * log_of(touch) + (losses + 1.0) * (log_y - ahead) - log_b
     return min(1.0, math.exp(log_f + slope * ahead) / slope)
+
+
+@inline_kernel
+def exponent_of(bound):
+    """-log(1 - bound), for 0 <= bound < 1, to rounding. O(1)."""
+    # What rounding 1 - bound takes from the logarithm is put back: Kahan's method.
+    rest = 1.0 - bound
+    return -log_of(rest) * (bound / (1.0 - rest)) if rest < 1.0 else bound
+
+
+@inline_kernel
+def bend(a):
+    """log((1 - e^-a) / a), for a > 0. O(1)."""
+    if a < 0.25:
+        z = a * a
+        return (
+            z
+            * (
+                1.0 / 24.0
+                - z * (1.0 / 2880.0 - z * (1.0 / 181440.0 - z * (1.0 / 9676800.0 - z * (1.0 / 479001600.0))))
+            )
+            - 0.5 * a
+        )
+    return math.log(-math.expm1(-a) / a)
 
 
 @inline_kernel

@@ -9,7 +9,7 @@ from semibandit.compiled.random import next_exponential
 from semibandit.policies.thompson.posterior_layout import LONG, SHORT, USED
 
 # So many entries of `count` and of the spare arrays serve the search for groups.
-SCRATCH = 4 * (1 << SHORT)
+SCRATCH = 8 * (1 << SHORT)
 
 # Groups with candidates are looked up block by block; some have so many points or more.
 BLOCK, MANY = 1 << SHORT, 1.0
