@@ -194,8 +194,8 @@ def test_two_runs_side_by_side(tmp_path: Path, committed: dict[str, Any]) -> Non
     ]
     assert marked[0]["rivals"] == pytest.approx(1.5)
     assert not slower((100.0, 104.9)) and slower((100.0, 105.1)) and not slower(None)
-    for name, result in (("before", committed), ("after", {**after, "policies": POLICIES})):
-        save(result, tmp_path / f"{name}.json")
+    for name, result in (("before", committed), ("after", after)):
+        save({**result, "policies": POLICIES}, tmp_path / f"{name}.json")
     told = call("compare", str(tmp_path / "before.json"), str(tmp_path / "after.json"))
     assert told.exit_code == 0
     assert "1.20 !" in told.output and "1.06 !" in told.output and told.output.count(" !") == 3

@@ -68,6 +68,16 @@ def test_leaders_of_deep_families_are_optimal(data):
 
 
 @pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("seed", [1, 4])
+def test_leaders_are_optimal_where_sums_hardly_fall_with_the_price(seed, name):
+    """Two arms far behind three that are as good as sure: between their prices Newton's steps are to nowhere."""
+    matroid, independent = RANDOM["laminar"](np.random.default_rng(seed), 7)
+    for behind in (30.0, 100.0, 273.0, 300.0):
+        for costs in ([0, 0, behind, behind + 7, 0, -1, -3], [behind, -behind, behind, 0, 0, -behind, 1]):
+            check_optimal(leader(matroid, name, np.array(costs, dtype=np.float64)), name, independent)
+
+
+@pytest.mark.parametrize("name", CHOICES)
 def test_a_solver_that_knows_nothing_of_families_finds_the_same_leader(name):
     optimize = pytest.importorskip("scipy.optimize")
     families = [([0, 1, 2, 3], 2), ([0, 1], 1), ([4, 5, 6], 2)]

@@ -189,22 +189,24 @@ def test_threads_that_play_while_arrays_are_replaced(cls):
     """Every round and every reward counts once, whoever replaces the arrays meanwhile."""
     policy = cls(sb.Uniform(n_arms=8, rank=2))
     policy.select()
-    rounds, players = 3000, 3
+    grown, played = threading.Event(), []
 
     def play() -> None:
-        for _ in range(rounds):
+        rounds = 0
+        while rounds < 1000 or not grown.is_set():
             policy.select()
             policy.update(np.array([0, 1]), np.array([0.5, 0.5]))
+            rounds += 1
+        played.append(rounds)
 
-    threads = [threading.Thread(target=play) for _ in range(players)]
+    threads = [threading.Thread(target=play) for _ in range(3)]
     for thread in threads:
         thread.start()
-    size = 8
-    while any(thread.is_alive() for thread in threads):
-        size += 1
+    for size in range(9, 60):
         policy.grow(sb.Uniform(n_arms=size, rank=2))
+    grown.set()
     for thread in threads:
         thread.join()
-    assert policy.t == 1 + players * rounds
-    assert policy.counts[:2].tolist() == [players * rounds] * 2 and size > 10
+    assert policy.t == 1 + sum(played)
+    assert policy.counts[:2].tolist() == [sum(played)] * 2
     policy._engine._check()

@@ -18,7 +18,7 @@ from semibandit.policies.ftrl.regularisers import ENOUGH, chance_at
 # Of sums of chances; and of prices, a few roundings.
 _PRECISION = 1e-12
 _ROUNDING = 1e-15
-_FIRST_STEPS = 6
+_FIRST_STEPS, _FAR = 6, 64.0
 _MOST_STEPS = 300
 
 
@@ -82,6 +82,8 @@ def _solve(est, families, f, rate):
         if not (slope > 0.0 and 0.5 * target < total < 2.0 * target):
             break
         step = total / slope * math.log(total / target)
+        if abs(step) > _FAR:
+            break  # to nowhere: the sum hardly falls here
         nu += step
         if abs(step) * slope <= 1e-8 * target:
             break
@@ -96,14 +98,16 @@ def _solve(est, families, f, rate):
             high = nu
         # Newton's step for the logarithm of the sum: exact for exp2, and never far off.
         new = nu + total / slope * math.log(total / target) if slope > 0.0 and total > 0.0 else math.nan
-        if not low < new < high:
-            if low > -math.inf and high < math.inf:
-                new = 0.5 * (low + high)
-            else:
-                new = nu + stride if total > target else nu - stride
-                stride *= 4.0
+        if low > -math.inf and high < math.inf:
             if not low < new < high:
-                break  # the two ends are neighbours
+                new = 0.5 * (low + high)
+                if not low < new < high:
+                    break  # the two ends are neighbours
+        elif not abs(new - nu) <= stride or not low < new < high:
+            # While one end is not known, no farther than this: where the sum hardly falls, Newton's step is to nowhere,
+            # and halving a bracket with such an end would take all steps there are.
+            new = nu + stride if total > target else nu - stride
+            stride *= 4.0
         if abs(new - nu) <= _ROUNDING * abs(nu):
             break
         nu = new
