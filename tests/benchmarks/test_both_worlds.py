@@ -22,7 +22,8 @@ def test_tsuchiyas_regrets_in_a_short_run(bad):
 
 
 def test_the_adversary_in_a_short_run():
-    found = zimmert_adversary(repeats=6, rounds=10_000, seed=3)
+    # With the log-barrier one run in ten loses three times as much as most: of a handful the mean says little.
+    found = zimmert_adversary(repeats=30, rounds=10_000, seed=3)
     for curve in ZIMMERT_ADVERSARY:
         assert near(found[curve.label], curve.published, SEVENTH), curve
     assert found["CUCB"].mean() > 2.0 * found["FTRL, HYBRID"].mean()
