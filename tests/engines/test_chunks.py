@@ -9,17 +9,16 @@ import pytest
 
 from semibandit.compiled.jit import kernel
 from semibandit.engines.order import chunks as chunked
+from semibandit.engines.order.check_chunks import arms_of, check_front, places_of, weights_of
 from semibandit.engines.order.chunks import (
     FIRST,
     LAST,
     N_FREE,
     PLACES,
     Chunks,
-    check_front,
     first_of,
     has_room_to_extend,
     new_chunks,
-    places_of,
 )
 from semibandit.engines.order.lazy import END, FRONT, LazyOrder, check_lazy_order, new_lazy_order
 from support.lazy_orders import fill
@@ -75,7 +74,7 @@ Entries = list[tuple[float, int]]
 def front(chunks: Chunks) -> Entries:
     """The entries of the front as (minus weight, arm)."""
     places = places_of(chunks)
-    weights, arms = chunked.weights_in(chunks, places), chunked.arms_in(chunks, places)
+    weights, arms = weights_of(chunks, places), arms_of(chunks, places)
     return list(zip((-weights).tolist(), arms.tolist(), strict=True))
 
 

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from semibandit.arms import ALPHA, BETA, FloatArray, IntArray
 from semibandit.engines.answer import arms_in
-from semibandit.engines.order import chunks
-from semibandit.engines.order.chunks import check_front, places_of
+from semibandit.engines.order.check_chunks import arms_of, check_front, places_of, weights_of
 from semibandit.engines.order.lazy import END, FRONT, check_lazy_order
 from semibandit.engines.transversal.best_outsiders import check_best_outsiders
 from semibandit.engines.transversal.greedy_state import MOST, N_BASE, KeptGreedy
@@ -134,8 +133,8 @@ def _check_outsiders(s: KeptGreedy) -> None:
     check_front(s.order, s.front)
     weight = s.recs[:, ALPHA] + s.lam[0] * s.recs[:, BETA]
     places, behind = places_of(s.front), slice(int(s.order.at[FRONT]), int(s.order.at[END]))
-    arms = np.concatenate((chunks.arms_in(s.front, places), s.order.arm[behind]))
-    written = np.concatenate((chunks.weights_in(s.front, places), s.order.weight[behind]))
+    arms = np.concatenate((arms_of(s.front, places), s.order.arm[behind]))
+    written = np.concatenate((weights_of(s.front, places), s.order.weight[behind]))
     waits = (s.matched_node == OUTSIDER) & (np.diff(s.indptr) > 0)
     counts = (written == weight[arms]) & waits[arms]
     assert np.array_equal(np.unique(arms[counts]), np.flatnonzero(waits))
