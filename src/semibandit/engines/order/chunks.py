@@ -4,8 +4,8 @@ Beside each entry stand two words of *tags*, which whoever walks along would oth
 arm are not all 0, and those of a hole are: so who looks for tags passes over holes without asking. A hole keeps the
 weight and the arm that were there, so that a chunk is in order with its holes; it goes when its chunk is full, or when
 the front begins behind it. A *directory* lists the chunks in order, each with a key that none of its entries is before
-and with the tags of all of them together: chunks without a tag that is looked for are passed over, some at a time
-(docs/theory.md, H).
+(but for the first chunk, where whatever comes before all others goes) and with the tags of all of them together: chunks
+without a tag that is looked for are passed over, some at a time (docs/theory.md, H).
 """
 
 from __future__ import annotations
